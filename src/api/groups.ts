@@ -1,7 +1,25 @@
 import { ApiError } from '../errors.ts';
 import { isPair, pairName, type UsageGroup } from '../money/groups.ts';
+import type { RefusalGroup } from '../money/refusals.ts';
 
 /** `group_by` of reports, and the names of their rows. */
+
+/** `from` and `to` of a report, in the reference. */
+export const range_query = {
+  from: { description: 'Inclusive, ISO 8601.', schema: { type: 'string', format: 'date-time' } },
+  to: { description: 'Exclusive, ISO 8601.', schema: { type: 'string', format: 'date-time' } },
+};
+
+/** Returns `group_by` of a report whose groups have these names, in the reference. */
+export function groupQuery(names: string, example: string) {
+  return {
+    group_by: {
+      description: `One or several of ${names}, joined by commas.`,
+      schema: { type: 'string' },
+      example,
+    },
+  };
+}
 
 /** Reads `group_by`: names that `groupOf` knows, with commas between them, none twice. Throws ApiError 400. */
 export function readGroups<Each>(text: string, groupOf: (name: string) => Each | undefined, names: string): Each[] {
@@ -13,7 +31,7 @@ export function readGroups<Each>(text: string, groupOf: (name: string) => Each |
   });
 }
 
-type Group = UsageGroup | 'route';
+type Group = UsageGroup | RefusalGroup | 'route';
 
 /** Returns the names of a row as callers see them: pairs of metadata are together, and null stands for no label. */
 export function rowNames<Each extends Group>(

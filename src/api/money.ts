@@ -14,7 +14,7 @@ import { labelled_rows_max, usageOf } from '../money/usage.ts';
 import { balanceView, costView, type Cost } from '../money/money.ts';
 import type { Answer, Call, Endpoint } from '../http/endpoint.ts';
 import { oneOf, timeRange, wholeNumber } from '../http/query.ts';
-import { readGroups, rowNames } from './groups.ts';
+import { groupQuery, range_query, readGroups, rowNames } from './groups.ts';
 import { balance, key, listOf, too_slow, transaction, usage } from './schemas.ts';
 
 /** The parts of the app that answers about money take. */
@@ -218,13 +218,8 @@ export const get_usage: Endpoint<Parts> = {
       '`metadata.tags`, a text with commas; `metadata.NAME` is a pair of the metadata. They are null where a charge has ' +
       'none, and where its record is no longer kept. A charge with several tags counts in each, and once in `total`.',
     query: {
-      from: { description: 'Inclusive, ISO 8601.', schema: { type: 'string', format: 'date-time' } },
-      to: { description: 'Exclusive, ISO 8601.', schema: { type: 'string', format: 'date-time' } },
-      group_by: {
-        description: `One or several of ${group_names}, joined by commas.`,
-        schema: { type: 'string' },
-        example: 'day,model',
-      },
+      ...range_query,
+      ...groupQuery(group_names, 'day,model'),
     },
     responses: { 200: { description: 'The groups and their sum.', schema: usage }, 504: too_slow },
   },

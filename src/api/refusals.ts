@@ -4,7 +4,7 @@ import type { Answer, Call, Endpoint } from '../http/endpoint.ts';
 import { oneOf, timeRange } from '../http/query.ts';
 import type { Clock } from '../lib/clock.ts';
 import { refusal_rows_max, refusalGroupNamed, refusalsOf } from '../money/refusals.ts';
-import { readGroups } from './groups.ts';
+import { groupQuery, range_query, readGroups, rowNames } from './groups.ts';
 import { refusals, too_slow } from './schemas.ts';
 
 /** The parts of the app that a report of refusals takes. */
@@ -28,13 +28,8 @@ export const get_refusals: Endpoint<Parts> = {
       'has none: the model of a request at its limit per minute is not read. Of one account, an hour tells some hundred ' +
       'combinations apart; what is beyond them has a reason alone. Days are in UTC. Default: the last 24 hours by reason.',
     query: {
-      from: { description: 'Inclusive, ISO 8601.', schema: { type: 'string', format: 'date-time' } },
-      to: { description: 'Exclusive, ISO 8601.', schema: { type: 'string', format: 'date-time' } },
-      group_by: {
-        description: `One or several of ${group_names}, joined by commas.`,
-        schema: { type: 'string' },
-        example: 'hour,reason',
-      },
+      ...range_query,
+      ...groupQuery(group_names, 'hour,reason'),
       reason: { description: 'Only this reason.', schema: { enum: [...refusal_reasons] } },
       key: { description: 'Only requests of this key, by its id.', schema: { type: 'string' } },
     },
@@ -60,7 +55,7 @@ async function handleRefusals(app: Parts, { caller, query, gone }: Call): Promis
       to: to.toISOString(),
       group_by,
       data: rows.map(({ names, count }) => ({
-        ...Object.fromEntries(group_by.map((group, index) => [group, names[index] || null])),
+        ...rowNames(group_by, (_, index) => names[index]),
         count,
       })),
       has_more: rows.length === refusal_rows_max,

@@ -162,11 +162,16 @@ const labels = {
   ),
 };
 
-export const usage = Type.Object({
-  object: Type.Literal('usage'),
+/** Returns the members with which every report begins. */
+const reportHead = <Name extends string>(object: Name) => ({
+  object: Type.Literal(object),
   from: timestamp('Inclusive.'),
   to: timestamp('Exclusive.'),
   group_by: Type.Array(Type.String()),
+});
+
+export const usage = Type.Object({
+  ...reportHead('usage'),
   data: Type.Array(
     Type.Object({
       hour: Type.Optional(Type.String({ description: 'When it begins, UTC.' })),
@@ -186,10 +191,7 @@ export const usage = Type.Object({
 });
 
 export const refusals = Type.Object({
-  object: Type.Literal('refusals'),
-  from: timestamp('Inclusive.'),
-  to: timestamp('Exclusive.'),
-  group_by: Type.Array(Type.String()),
+  ...reportHead('refusals'),
   data: Type.Array(
     Type.Object({
       hour: Type.Optional(Type.String({ description: 'When it begins, UTC.' })),
@@ -209,10 +211,7 @@ export const refusals = Type.Object({
 const milliseconds = (description: string) => nullable(Type.Integer({ description }));
 
 export const speed = Type.Object({
-  object: Type.Literal('speed'),
-  from: timestamp('Inclusive.'),
-  to: timestamp('Exclusive.'),
-  group_by: Type.Array(Type.String()),
+  ...reportHead('speed'),
   data: Type.Array(
     Type.Object({
       hour: Type.Optional(Type.String({ description: 'When it begins, UTC.' })),

@@ -8,7 +8,7 @@ import type { Answer, Call, Endpoint, Query } from '../http/endpoint.ts';
 import { timeRange } from '../http/query.ts';
 import type { Clock } from '../lib/clock.ts';
 import { metricNamed } from './feedback.ts';
-import { readGroups, rowNames } from './groups.ts';
+import { groupQuery, readGroups, rowNames } from './groups.ts';
 import { speed, too_slow } from './schemas.ts';
 
 /** The parts of the app that a report of speed takes. */
@@ -32,11 +32,7 @@ export const get_speed: Endpoint<Parts> = {
     query: {
       from: { description: 'Begun at this time or later, ISO 8601.', schema: { type: 'string', format: 'date-time' } },
       to: { description: 'Begun before this time, ISO 8601.', schema: { type: 'string', format: 'date-time' } },
-      group_by: {
-        description: `One or several of ${group_names}, joined by commas.`,
-        schema: { type: 'string' },
-        example: 'model,day',
-      },
+      ...groupQuery(group_names, 'model,day'),
       model: { description: 'Only this model.', schema: { type: 'string' } },
       key: { description: 'Only calls of this key, by its id.', schema: { type: 'string' } },
       feedback: {

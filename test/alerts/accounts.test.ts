@@ -332,6 +332,17 @@ describe('the alert of a budget', () => {
     return id;
   };
 
+  /** A soft budget of a month, whose alerts are chosen again and again. */
+  const budgetWithAlerts = (account_id: string) => {
+    const budget_id = newId('budget');
+    const budget = { id: budget_id, account_id, name: 'Team', scope: 'account', subject: null } as const;
+    const setAlerts = async (...alert_percents: AlertPercent[]) => {
+      const changed = { ...budget, period: 'month', amount: 1_000_000n, is_hard: false, alert_percents } as const;
+      expect(await setAccountBudget(test.app.db, changed, now())).toBe('set');
+    };
+    return { budget_id, setAlerts };
+  };
+
   it.each([true, false])('is mailed once at 50, 80 and 100 percent of each period, hard: %s', async (is_hard) => {
     clock.run(is_hard ? '2027-03-01T06:00:00Z' : '2027-03-11T06:00:00Z');
     const owner = `boss-${is_hard}@example.com`;
@@ -364,13 +375,7 @@ describe('the alert of a budget', () => {
     clock.run('2027-04-01T06:00:00Z');
     const account_id = await world.account('Choosers', { 'choose@example.com': 'owner' });
     const mailOf = (title: string) => `${title}: Team in Choosers -> choose@example.com`;
-    const budget = { id: newId('budget'), account_id, name: 'Team', scope: 'account', subject: null } as const;
-    const setAlerts = async (...alert_percents: AlertPercent[]) =>
-      setAccountBudget(
-        test.app.db,
-        { ...budget, period: 'month', amount: 1_000_000n, is_hard: false, alert_percents },
-        now(),
-      );
+    const { setAlerts } = budgetWithAlerts(account_id);
     await setAlerts(80);
     await world.spend(account_id, 600_000n);
     expect(await look()).toEqual([]);
@@ -388,13 +393,7 @@ describe('the alert of a budget', () => {
   it('of a lower percentage is not sent when the higher one, which was sent, is no longer chosen', async () => {
     clock.run('2027-05-01T06:00:00Z');
     const account_id = await world.account('Unchoosers', { 'unchoose@example.com': 'owner' });
-    const budget = { id: newId('budget'), account_id, name: 'Team', scope: 'account', subject: null } as const;
-    const setAlerts = async (...alert_percents: AlertPercent[]) =>
-      setAccountBudget(
-        test.app.db,
-        { ...budget, period: 'month', amount: 1_000_000n, is_hard: false, alert_percents },
-        now(),
-      );
+    const { budget_id, setAlerts } = budgetWithAlerts(account_id);
     const titles = async () => (await listAlerts(test.app.db, account_id)).map(({ title }) => title);
     await setAlerts(50, 80, 100);
     await world.spend(account_id, 850_000n);
@@ -408,7 +407,7 @@ describe('the alert of a budget', () => {
     await setAlerts(80);
     expect(await look()).toEqual([]);
     expect(await titles()).toEqual(['Budget reached: Team']);
-    await removeAccountBudget(test.app.db, account_id, budget.id);
+    await removeAccountBudget(test.app.db, account_id, budget_id);
     await look();
   });
 
