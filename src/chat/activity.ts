@@ -1,5 +1,6 @@
 import type { Db, Queryable } from '../db/database.ts';
 import { isId } from '../lib/ids.ts';
+import type { KeysOfProjects } from '../money/key-budgets.ts';
 import {
   listAllTaskLines,
   listTaskLines,
@@ -15,7 +16,7 @@ import { listAllRecords, listRecords, type RecordFilter, type RecordLine } from 
 /** A task or a chat call of an account. */
 export type Line = { what: 'task'; line: TaskLine } | { what: 'chat'; line: RecordLine };
 
-export type ActivityFilter = {
+export type ActivityFilter = KeysOfProjects & {
   account_id: string;
   of: 'all' | 'tasks' | 'chats';
   /** Words of the input or the metadata, or an id. Chat calls have no words: nothing that was said is stored. */
@@ -27,8 +28,6 @@ export type ActivityFilter = {
   error_type?: string;
   model?: string;
   key_id?: string;
-  /** Keys of a project. */
-  key_ids?: readonly string[];
   /** The end user that the caller named. */
   end_user?: string;
   /** One of the tags in the metadata. */
@@ -91,6 +90,7 @@ async function readTasks(db: Db, filter: ActivityFilter, place: Place) {
     ...(model !== undefined && { model }),
     ...(key_id !== undefined && { key_id }),
     ...(filter.key_ids && { key_ids: filter.key_ids }),
+    ...(filter.project_ids && { project_ids: filter.project_ids }),
     ...(created_after && { created_after }),
     ...(created_before && { created_before }),
   };
@@ -122,6 +122,7 @@ async function readChats(db: Db, filter: ActivityFilter, place: Place) {
     ...(model !== undefined && { model }),
     ...(key_id !== undefined && { key_id }),
     ...(filter.key_ids && { key_ids: filter.key_ids }),
+    ...(filter.project_ids && { project_ids: filter.project_ids }),
     ...(created_after && { created_after }),
     ...(created_before && { created_before }),
   };

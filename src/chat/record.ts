@@ -9,6 +9,7 @@ import { retryWhileUnavailable } from '../db/retry-while-unavailable.ts';
 import type { Clock } from '../lib/clock.ts';
 import { firstIdSince } from '../lib/ids.ts';
 import type { Metrics } from '../metrics/metrics.ts';
+import { keyConditions, type KeysOfProjects } from '../money/key-budgets.ts';
 import type { Money } from '../money/money.ts';
 import type { Journal } from '../storage/journal.ts';
 import type { ToolCalls, Usage } from '../styles/conversation.ts';
@@ -279,7 +280,7 @@ export type RecordLine = Omit<ChatRecord, 'attempts'> & { key_id: string; route:
 
 const line_columns = `key_id, attempts -> -1 ->> 'route' as route, ${columns.replace('attempts, ', '')}`;
 
-export type RecordFilter = {
+export type RecordFilter = KeysOfProjects & {
   account_id: string;
   limit: number;
   /** Calls made before this one (further down the list). */
@@ -289,8 +290,6 @@ export type RecordFilter = {
   id?: string;
   model?: string;
   key_id?: string;
-  /** Only of one of these keys. */
-  key_ids?: readonly string[];
   /** Only calls that ended well, or only the others. */
   ok?: boolean;
   error_type?: string;
@@ -311,15 +310,14 @@ export async function listRecords(
   db: Queryable,
   filter: RecordFilter,
 ): Promise<{ lines: RecordLine[]; has_more: boolean }> {
-  const { after, before, id, model, key_id, key_ids, ok, error_type, end_user, tag, metadata, limit } = filter;
+  const { after, before, id, model, ok, error_type, end_user, tag, metadata, limit } = filter;
   const { text, values } = conditionsOf([
     ...rangeOf(filter),
     ['id < ?', after],
     ['id > ?', before],
     ['id = ?', id],
     ['model = ?', model],
-    ['key_id = ?', key_id],
-    ['key_id = any(?)', key_ids],
+    ...keyConditions(filter),
     ['error_type = ?', error_type],
     ['end_user = ?', end_user],
     ['metadata @> ?::jsonb', metadata && JSON.stringify(metadata)],
@@ -363,18 +361,13 @@ export async function dearestRecords(
   db: Queryable,
   filter: Pick<
     RecordFilter,
-    'account_id' | 'model' | 'key_id' | 'key_ids' | 'ok' | 'limit' | 'created_after' | 'created_before'
+    'account_id' | 'model' | 'key_id' | keyof KeysOfProjects | 'ok' | 'limit' | 'created_after' | 'created_before'
   >,
   compared_max: number,
 ): Promise<Omit<Dearest, 'ids'> & { lines: RecordLine[] }> {
-  const { account_id, model, key_id, key_ids, ok, limit } = filter;
+  const { account_id, model, ok, limit } = filter;
   const range = rangeOf(filter);
-  const { text, values } = conditionsOf([
-    ...range,
-    ['model = ?', model],
-    ['key_id = ?', key_id],
-    ['key_id = any(?)', key_ids],
-  ]);
+  const { text, values } = conditionsOf([...range, ['model = ?', model], ...keyConditions(filter)]);
   const place = conditionsOf(range).text; // with the first of the same values
   const rows = `select account_id, id, model, key_id, status, cost, created_at from chat_calls where ${place}`;
   const { ids, ...compared } = await dearestIds(

@@ -1,5 +1,6 @@
 import type { Queryable } from '../db/database.ts';
-import { allKeysInProjects, keysInProjects } from '../money/ledger.ts';
+import type { KeysOfProjects } from '../money/key-budgets.ts';
+import { keysInProjects, someKeysInProjects } from '../money/ledger.ts';
 
 /** The part of an account that a member sees who is limited to projects. Tasks and calls are of the project that their key is in now. */
 export type ProjectScope = { account_id: string; project_ids: readonly string[] };
@@ -20,13 +21,18 @@ export function projectsInSight(scope: ProjectScope | undefined, project?: strin
   return seesProject(scope, project) ? [project] : [];
 }
 
+/** An index leads to the rows of so few keys; the ids of 100,000 would be 3 MB in each query. */
+const key_ids_max = 500;
+
 /** Returns the filter of lists of tasks and calls by their keys. `project`: the one that the list is about. */
 export async function keysInSight(
   db: Queryable,
   account_id: string,
   scope: ProjectScope | undefined,
   project?: string,
-): Promise<{ key_ids?: readonly string[] }> {
+): Promise<KeysOfProjects> {
   const project_ids = projectsInSight(scope, project);
-  return project_ids === undefined ? {} : { key_ids: await allKeysInProjects(db, { account_id, project_ids }) };
+  if (project_ids === undefined) return {};
+  const key_ids = await someKeysInProjects(db, { account_id, project_ids, limit: key_ids_max + 1 });
+  return key_ids.length > key_ids_max ? { project_ids } : { key_ids };
 }

@@ -9,6 +9,7 @@ import { ApiError } from '../errors.ts';
 import type { Query } from '../http/endpoint.ts';
 import type { Clock } from '../lib/clock.ts';
 import { isId } from '../lib/ids.ts';
+import type { KeysOfProjects } from '../money/key-budgets.ts';
 import { listTaskLines, searchTaskLines, type TaskLine } from '../tasks/list.ts';
 import { findDelivery } from '../webhooks/delivery.ts';
 import { account_endpoint, session_endpoint } from './page.ts';
@@ -107,7 +108,7 @@ async function hitsWithId(
 /** Returns undefined if it takes too long. */
 async function tasksWith(
   db: Db,
-  whose: { account_id: string; key_ids?: readonly string[] },
+  whose: { account_id: string } & KeysOfProjects,
   words: string,
 ): Promise<TaskLine[] | undefined> {
   try {

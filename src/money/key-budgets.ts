@@ -9,6 +9,18 @@ export function keysOfProjects(account: string, projects: string): string {
   return `select key_id from budgets where account_id = ${account} and coalesce(project_id, 'default') = any(${projects})`;
 }
 
+/** The keys of some projects in a filter of a list: their ids while they are few, else their projects. */
+export type KeysOfProjects = { key_ids?: readonly string[]; project_ids?: readonly string[] };
+
+/** Returns conditions on the `key_id` of a list whose first condition is `account_id = ?`. `key_id`: one key. */
+export function keyConditions({ key_id, key_ids, project_ids }: KeysOfProjects & { key_id?: string }) {
+  return [
+    ['key_id = ?', key_id],
+    ['key_id = any(?)', key_ids],
+    [`key_id in (${keysOfProjects('$1', '?')})`, project_ids],
+  ] as const;
+}
+
 /** Selects `key_id` and `project_id` of all keys of an account. */
 export function projectsOfKeys(account: string): string {
   return `select key_id, coalesce(project_id, 'default') as project_id from budgets where account_id = ${account}`;

@@ -138,12 +138,13 @@ export async function keysInProjects(
   return new Set(rows.map(({ key_id }) => key_id));
 }
 
-/** Returns all keys that are in one of these projects of an account now. */
-export async function allKeysInProjects(
+/** Returns keys that are in one of these projects of an account now, at most `limit`. */
+export async function someKeysInProjects(
   db: Queryable,
-  { account_id, project_ids }: { account_id: string; project_ids: readonly string[] },
+  { account_id, project_ids, limit }: { account_id: string; project_ids: readonly string[]; limit: number },
 ): Promise<string[]> {
-  const rows = await db.query<{ key_id: string }>(keysOfProjects('$1', '$2'), [account_id, project_ids]);
+  const text = `${keysOfProjects('$1', '$2')} limit $3`;
+  const rows = await db.query<{ key_id: string }>(text, [account_id, project_ids, limit]);
   return rows.map(({ key_id }) => key_id);
 }
 

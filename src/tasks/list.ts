@@ -2,6 +2,7 @@ import { conditionsOf } from '../db/conditions.ts';
 import type { Db, Queryable } from '../db/database.ts';
 import { dearestIds, type Dearest } from '../db/dearest.ts';
 import { firstIdSince } from '../lib/ids.ts';
+import { keyConditions, type KeysOfProjects } from '../money/key-budgets.ts';
 import { bodyOf, task_columns, type Task, type TaskStatus } from './task.ts';
 
 export type TaskFilter = {
@@ -118,14 +119,13 @@ function placeOf({
 const tag_condition = `exists (select from string_to_table(readable_metadata(metadata) ->> 'tags', ',') part where trim(part) = ?)`;
 
 function filtersOf(filter: LineFilter, more: readonly Filter[]) {
-  const { id, status, model, key_id, key_ids, error_type, tag } = filter;
+  const { id, status, model, error_type, tag } = filter;
   return conditionsOf([
     ...placeOf(filter),
     ['id = ?', id],
     ['status = ?', status],
     ['model = ?', model],
-    ['key_id = ?', key_id],
-    ['key_id = any(?)', key_ids],
+    ...keyConditions(filter),
     ['error_type = ?', error_type],
     // The first rules out nearly all, without reading JSON.
     ['strpos(metadata, ?) > 0', tag === undefined ? undefined : JSON.stringify(tag).slice(1, -1)],
@@ -187,17 +187,16 @@ export type TaskLine = Pick<
   | 'completed_at'
 > & { prompt: string | null };
 
-export type LineFilter = Omit<TaskFilter, 'metadata'> & {
-  key_id?: string;
-  /** Only of one of these keys. */
-  key_ids?: readonly string[];
-  id?: string;
-  error_type?: string;
-  /** One of the tags in the metadata. */
-  tag?: string;
-  /** Pairs, all of which a task must have. */
-  metadata?: Record<string, string>;
-};
+export type LineFilter = Omit<TaskFilter, 'metadata'> &
+  KeysOfProjects & {
+    key_id?: string;
+    id?: string;
+    error_type?: string;
+    /** One of the tags in the metadata. */
+    tag?: string;
+    /** Pairs, all of which a task must have. */
+    metadata?: Record<string, string>;
+  };
 
 /** The beginning of the input's prompt, as JSON writes it; an input without one has none. */
 const prompt_start = `substring(input from '"prompt":("(?:[^"\\\\]|\\\\.){0,160}")') as prompt_whole,
@@ -229,14 +228,13 @@ export async function dearestTaskLines(
   filter: Omit<LineFilter, 'after' | 'before' | 'id'>,
   compared_max: number,
 ): Promise<Omit<Dearest, 'ids'> & { lines: TaskLine[] }> {
-  const { account_id, limit, status, model, key_id, key_ids, created_after } = filter;
+  const { account_id, limit, status, model, created_after } = filter;
   const range: Filter[] = [...placeOf(filter), ...rangeOf(filter), ['created_at >= ?', created_after]];
   const { text, values } = conditionsOf([
     ...range,
     ['status = ?', status],
     ['model = ?', model],
-    ['key_id = ?', key_id],
-    ['key_id = any(?)', key_ids],
+    ...keyConditions(filter),
   ]);
   const place = conditionsOf(range).text; // with the first of the same values
   const rows = `select account_id, id, model, key_id, status, cost, created_at from tasks where ${place}`;

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { ActivityLine, Page } from '../../src/dashboard/views/activity.ts';
 import type { HomeView } from '../../src/dashboard/views/home.ts';
 import type { KeyChoices, KeyPageView, KeysView, KeyView, ProjectsView } from '../../src/dashboard/views/keys.ts';
 import type { SearchView } from '../../src/dashboard/views/search.ts';
@@ -170,6 +171,40 @@ describe('an account with thousands of keys', () => {
     expect(offered.chosen.map(({ name }) => name)).toEqual(['Customer 0100']);
     const { data } = okBody<SearchView>(await member.get(`${member.base}/search?q=Customer`));
     expect(data.filter(({ kind }) => kind === 'key').every(({ id }) => own.has(id))).toBe(true);
+  });
+
+  it('lists generations and calls of a project with thousands of keys, and of one with a few', async () => {
+    const ids_of = new Map<string, string[]>();
+    for (const name of ['default', project]) {
+      const client = await test.client({ account_id: owner.account_id });
+      await test.app.db.query('update budgets set project_id = $2 where key_id = $1', [
+        client.key_id,
+        name === 'default' ? null : name,
+      ]);
+      const task = await client.call('POST', '/v1/generate', {
+        model: 'sandbox/image',
+        input: { prompt: `A shop of ${name}` },
+      });
+      const chat = await client.call('POST', '/v1/chat/completions', {
+        model: 'sandbox/chat',
+        messages: [{ role: 'user', content: 'Hello' }],
+      });
+      expect([task.status, chat.status]).toEqual([202, 200]);
+      ids_of.set(name, [task.json.id, chat.headers.get('x-request-id') ?? '']);
+    }
+    const shown = async (query: string, who = owner) =>
+      okBody<Page<ActivityLine>>(await who.get(`${who.base}/activity?${query}`)).data.map(({ id }) => id);
+    for (const [name, ids_in] of ids_of) {
+      const member = await memberOf(test, owner, 'developer');
+      okBody(await owner.send('PATCH', `${owner.base}/team/${member.user_id}`, { projects: [name] }));
+      for (const sort of ['newest', 'oldest', 'cost']) {
+        await expect.poll(async () => new Set(await shown(`project=${name}&sort=${sort}`))).toEqual(new Set(ids_in));
+        expect(new Set(await shown(`sort=${sort}`, member))).toEqual(new Set(ids_in));
+      }
+      expect(await shown(`project=${name}&of=tasks&q=shop`)).toEqual(ids_in.slice(0, 1));
+      const { data } = okBody<SearchView>(await member.get(`${member.base}/search?q=shop`));
+      expect(data.filter(({ kind }) => kind === 'task').map(({ id }) => id)).toEqual(ids_in.slice(0, 1));
+    }
   });
 
   it('is shown to operators in pages, which they search', async () => {

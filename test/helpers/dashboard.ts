@@ -70,9 +70,18 @@ export async function violationsIn(page: Page): Promise<string[]> {
   });
 }
 
-/** Returns the pixels by which the page could be scrolled sideways. */
-export function sidewaysOf(page: Page): Promise<number> {
-  return page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth');
+const rest_ms_max = 5_000;
+
+/** Returns the pixels by which the page could be scrolled sideways, once it has come to rest: scripts may size parts later. */
+export async function sidewaysOf(page: Page): Promise<number> {
+  const until_ms = Date.now() + rest_ms_max;
+  for (;;) {
+    const over: number = await page.evaluate(
+      'document.documentElement.scrollWidth - document.documentElement.clientWidth',
+    );
+    if (over <= 0 || Date.now() > until_ms) return over;
+    await page.waitForTimeout(50);
+  }
 }
 
 /** Waits until nothing says that it is still loading, in any language of the tests. */

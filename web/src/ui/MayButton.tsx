@@ -2,6 +2,7 @@ import { ActionIcon, Button, Tooltip, VisuallyHidden, type ButtonProps } from '@
 import { useId, type ReactNode } from 'react';
 import type { MyAccount } from '../session.tsx';
 import { usePlace } from '../session.tsx';
+import { useHint } from './Hint.tsx';
 import { roleName } from './roles.ts';
 
 type Right = MyAccount['rights'][number];
@@ -48,17 +49,20 @@ export function MayIcon({
 }: Props & { label: string; color?: string }) {
   const denial = useDenial(right);
   const denied = denial !== undefined;
+  const { near, hint } = useHint(denial ?? label);
   return (
-    <Tooltip label={denial ?? label} multiline maw={280} events={{ hover: true, focus: true, touch: true }}>
+    <>
       <ActionIcon
         variant="subtle"
         color={color}
         aria-label={denied ? `${label}: ${denial}` : label}
         {...(denied && { 'data-disabled': true, 'aria-disabled': true })}
+        {...near}
         onClick={(event) => (denied ? event.preventDefault() : onClick())}
       >
         {children}
       </ActionIcon>
-    </Tooltip>
+      {hint}
+    </>
   );
 }

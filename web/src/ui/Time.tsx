@@ -1,5 +1,6 @@
-import { Text, Tooltip } from '@mantine/core';
+import { Text } from '@mantine/core';
 import { useEffect, useState } from 'react';
+import { useHint } from './Hint.tsx';
 import { oneDecimal } from './one-decimal.ts';
 import { minute_form, near_form, second_form } from './dates.ts';
 
@@ -18,12 +19,14 @@ export function Time({ at, ago = false }: { at: string; ago?: boolean }) {
   const date = new Date(at);
   const now_ms = useNow(ago ? 15_000 : undefined);
   const text = ago && now_ms - date.getTime() < 86_400_000 ? agoText(date.getTime(), now_ms) : minute_form.format(date);
+  const { near, hint } = useHint(
+    `${second_form.format(date)} (${date.toISOString().replace('T', ' ').slice(0, 19)} UTC)`,
+  );
   return (
-    <Tooltip label={`${second_form.format(date)} (${date.toISOString().replace('T', ' ').slice(0, 19)} UTC)`}>
-      <Text span inherit component="time" dateTime={at}>
-        {text}
-      </Text>
-    </Tooltip>
+    <Text span inherit component="time" dateTime={at} {...near}>
+      {text}
+      {hint}
+    </Text>
   );
 }
 
