@@ -2,10 +2,10 @@
 // around it, and a checker that reads only the database and the journals of the others (test/chaos).
 // Plain JavaScript for Node 20; the run is on the pinned Node.
 //
-//   npm run chaos -- [--tasks 300] [--chats 300] [--kills 12] [--nodes 3] [--outage 90] [--gap 2] [--seed 1] [--minutes 40] [--durable] [--report FILE] [--keep]
+//   npm run chaos -- [--tasks 300] [--chats 300] [--kills 12] [--nodes 3] [--outage 90] [--gap 2] [--seed 1] [--minutes 40] [--durable] [--standby] [--report FILE] [--keep]
 //   npm run chaos -- --planted [--only 3]
 //
-// --nodes: API nodes, beside two workers. --outage: of the database, so many seconds. --gap: between two faults. --minutes: no new tasks and faults after that time. --durable: PostgreSQL waits for the disk. --keep: the folder with logs and journals stays. --planted: runs it on
+// --nodes: API nodes, beside two workers. --outage: of the database, so many seconds. --gap: between two faults. --minutes: no new tasks and faults after that time. --durable: PostgreSQL waits for the disk. --standby: two servers, of which the second one takes over again and again. --keep: the folder with logs and journals stays. --planted: runs it on
 // copies of the sources with one fault each (test/chaos/planted.json), which it must notice. Ends with 1 if
 // a promise was broken, or a planted fault not noticed. Nothing is left running, however it ends.
 import { spawn } from 'node:child_process';
@@ -121,6 +121,7 @@ async function main() {
     gap: { type: 'string', default: '2' },
     seed: { type: 'string', default: String(Math.floor(Math.random() * 1_000_000)) },
     durable: { type: 'boolean', default: false },
+    standby: { type: 'boolean', default: false },
     report: { type: 'string' },
     minutes: { type: 'string' },
     keep: { type: 'boolean', default: false },
@@ -140,6 +141,7 @@ async function main() {
     values.nodes,
   );
   if (values.durable) words.push('--durable');
+  if (values.standby) words.push('--standby');
   if (values.minutes !== undefined) words.push('--minutes', values.minutes);
   if (values.report !== undefined) words.push('--report', values.report);
   return (await runOnce(root, words, Number(values.kills), { keep: values.keep })).code;

@@ -13,6 +13,7 @@ import { CatalogError } from '../catalog/problem.ts';
 import { ConfigError, readConfig, unknownSettings } from '../config.ts';
 import { EmbeddedError } from '../embedded-postgres/embedded.ts';
 import { MigrationError } from '../db/migrate.ts';
+import { retryWhileUnavailable } from '../db/retry-while-unavailable.ts';
 import { UnreachableError } from '../db/servers.ts';
 import { startMetricsPush } from '../monitoring/metrics-push.ts';
 import { startMetricsServer } from '../monitoring/metrics-server.ts';
@@ -63,15 +64,14 @@ async function startRoles(app: App): Promise<void> {
   await greet(app);
 }
 
-/** The address, and on the first start the key; nothing else of length. */
+/** The address, and on the first start the key; nothing else of length. Callers are served already: nothing here ends that. */
 async function greet(app: App): Promise<void> {
   const url = app.local_url();
-  const { base_currency } = app.catalog.current.settings;
-  const first = await makeFirstAccount(
-    app.db,
-    { currency: base_currency, credit: demo_credit },
-    new Date(app.clock.now()),
-  );
+  const [first, link] = await firstAndLink(app).catch((error: unknown) => {
+    const reason = error instanceof Error ? error.message : String(error);
+    console.error(`Medley runs, but no sign-in link could be made: ${reason}. Make one: ${program_name} login-link`);
+    return [];
+  });
   const loopback = /^(127\.|localhost$|\[?::1\]?$)/.test(app.config.host);
   if (!loopback && !app.config.base_url && !app.catalog.current.settings.base_url) {
     console.log(`Warning: links in answers will begin with ${url}. Set MEDLEY_BASE_URL to the public address.`);
@@ -84,10 +84,17 @@ async function greet(app: App): Promise<void> {
   console.log(`\nMedley is running at ${url}${by}   (API reference: ${url}/docs)\n`);
   const keys_line = keysLine(app.catalog.current);
   if (keys_line !== undefined) console.log(`${keys_line}\n`);
-  const link = await operatorLink(app);
   if (link) console.log(`Sign in to the dashboard (once, within an hour): ${link}\n`);
   if (first) console.log(`API key, shown only now: ${first.key}\n`);
   console.log(`Make an image${first ? '' : ' (KEY is your API key)'}:\n\n  ${curlLine(url, first?.key ?? '$KEY')}\n`);
+}
+
+/** A database that goes away just now is back soon. */
+async function firstAndLink(app: App) {
+  const { base_currency: currency } = app.catalog.current.settings;
+  const demo = { currency, credit: demo_credit };
+  const first = await retryWhileUnavailable(() => makeFirstAccount(app.db, demo, new Date(app.clock.now())));
+  return [first, await retryWhileUnavailable(() => operatorLink(app))] as const;
 }
 
 const link_ms = 3_600_000;

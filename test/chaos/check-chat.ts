@@ -113,7 +113,8 @@ function reasonOf(call: Call, evidence: Evidence): string | undefined {
   if (way === 'no usage') return 'the upstream told no usage: it is counted';
   if (record?.status === 499 && chat && isLetGo(chat))
     return 'its caller left and the upstream was let go: counted is what came';
-  if (record?.status === 499 && stopped(call, evidence)) return 'the service stopped: counted is what came';
+  if ((record?.status === 499 || record?.status === 503) && stopped(call, evidence))
+    return 'the service stopped: counted is what came';
   return undefined;
 }
 

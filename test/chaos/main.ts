@@ -15,11 +15,14 @@ import pg from 'pg';
 import { createAccount } from '../../src/accounts/accounts.ts';
 import { createKey } from '../../src/accounts/keys.ts';
 import { openDatabase, type Db } from '../../src/db/database.ts';
-import { startEmbedded, type Embedded } from '../../src/embedded-postgres/embedded.ts';
 import { migrate } from '../../src/db/migrate.ts';
 import { failpoints } from '../../src/lib/failpoint.ts';
+import { newId } from '../../src/lib/ids.ts';
+import { setAccountBudget } from '../../src/money/account-budgets.ts';
 import { startMuteProxy, type MuteProxy } from '../helpers/mute-proxy.ts';
 import { Callers } from './callers.ts';
+import { startPair, startServer, type Database } from './database.ts';
+import { checkBudgets } from './check-budgets.ts';
 import { checkChat } from './check-chat.ts';
 import { checkMoney } from './check-money.ts';
 import { checkCalls, checkUpstream, measureRecovery, readTasks } from './check-tasks.ts';
@@ -56,6 +59,8 @@ type Options = {
   gap_ms: number;
   seed: number;
   durable: boolean;
+  /** With a standby, which takes over again and again. */
+  standby: boolean;
   report: string | undefined;
   accounts: number;
   /** Undefined: as many as a few calls each of all are for. */
@@ -90,16 +95,14 @@ async function main(options: Options): Promise<number> {
   const begun_at_ms = performance.now();
   say(`seed ${options.seed}: ${options.tasks} tasks, ${options.chats} chat calls, ${options.faults} faults`);
   chmodSync(options.folder, 0o755); // PostgreSQL's user must be able to enter
-  const embedded = await startEmbedded({
-    data_dir: join(options.folder, 'database'),
-    settings: { max_connections: '300', fsync: options.durable ? 'on' : 'off' },
-  });
-  process.on('exit', () => endPostgres(embedded));
-  const proxy = await startMuteProxy(embedded.url);
+  const start = options.standby ? startPair : startServer;
+  const database = await start({ folder: join(options.folder, 'database'), is_durable: options.durable });
+  process.on('exit', () => database.end());
+  const proxy = await startMuteProxy(database.url);
   const bucket = await startBucket(options.folder);
   const place = options.resume
     ? { ...readPlace(options.folder), nodes_database_url: proxy.url }
-    : await preparePlace(options, embedded, proxy);
+    : await preparePlace(options, database, proxy);
   writeFileSync(join(options.folder, 'medley.yaml'), serviceYaml(place, await bucket.yaml()));
   const random = makeRandom(options.seed);
   const fleet = new Fleet(place, () => random.whole(100, 1_000));
@@ -108,7 +111,7 @@ async function main(options: Options): Promise<number> {
   say(`all processes run (${seconds(performance.now() - begun_at_ms)})`);
   const drained = options.resume
     ? await drain(options, place)
-    : await run(options, { place, fleet, embedded, proxy, bucket });
+    : await run(options, { place, fleet, database, proxy, bucket });
   const rows = [...drained, ...(await finalChecks(place, fleet))];
   await fleet.stop();
   await proxy.stop();
@@ -117,14 +120,14 @@ async function main(options: Options): Promise<number> {
     none('processes that ended by themselves', fleet.surprises),
     none('promises rejected unheard', unheard(place)),
   );
-  await embedded.stop();
+  await database.stop();
   rows.push(row('the whole run took', seconds(performance.now() - begun_at_ms)), machine());
   return tell(options, rows);
 }
 
 async function run(
   options: Options,
-  { place, fleet, embedded, proxy, bucket }: Omit<Parts, 'outage_ms' | 'random' | 'focus'>,
+  { place, fleet, database, proxy, bucket }: Omit<Parts, 'outage_ms' | 'random' | 'focus'>,
 ): Promise<Row[]> {
   const clients = new Clients(place, makeRandom(options.seed + 1));
   const callers = new Callers(place, makeRandom(options.seed + 3));
@@ -139,7 +142,7 @@ async function run(
   const hasty = new Hasty(place, calm_ms);
   const creating = [clients.run(options.tasks, pace), callers.run(options.chats, pace)];
   const { outage_ms, focus } = options;
-  const parts = { place, fleet, embedded, proxy, bucket, outage_ms, random: makeRandom(options.seed + 2), focus };
+  const parts = { place, fleet, database, proxy, bucket, outage_ms, random: makeRandom(options.seed + 2), focus };
   const gap_ms = { least: options.gap_ms * 0.5, most: options.gap_ms * 1.5 };
   const tormenting = sleep(calm_ms).then(() =>
     torment(parts, { count: options.faults, gap_ms, until_ms, tell: (done) => (begun = done) }),
@@ -189,18 +192,18 @@ const heldByTheDead = `with over as (
         and not exists (select from nodes n where n.id = h.node_id and n.seen_at > now() - interval '60 seconds'))
   select count(*)::int as left from open_holds where kind = 'chat'`;
 
-async function preparePlace(options: Options, embedded: Embedded, proxy: MuteProxy): Promise<Place> {
+async function preparePlace(options: Options, { url }: Database, proxy: MuteProxy): Promise<Place> {
   const [upstream_port = 0, receivers_port = 0, ...api_ports] = await freePorts(2 + options.nodes);
   const place = {
     folder: options.folder,
     seed: options.seed,
-    database_url: embedded.url,
+    database_url: url,
     nodes_database_url: proxy.url,
     upstream_port,
     receivers_port,
     api_ports,
   };
-  const db = openDatabase({ connection: { connectionString: embedded.url }, connections_max: 2 });
+  const db = openDatabase({ connection: { connectionString: url }, connections_max: 2 });
   const accounts: Account[] = [];
   let hasty: Account;
   try {
@@ -236,7 +239,22 @@ async function makeAccount(db: Db, i: number, poor_credit?: number): Promise<Acc
     const key = await createKey(db, { account_id: id, name: `key ${k}`, limit_month }, new Date());
     keys.push({ id: key.key.id, text: key.text, limit: String(limit_month) });
   }
+  if (poor_credit !== undefined)
+    await makeBudget(db, { account_id: id, key_id: keys[0]?.id ?? '' }, i, inCurrency(poor_credit));
   return { id, currency, is_poor, keys };
+}
+
+/** A hard budget for two of three poor accounts: of the whole account, or of the key with the smallest limit. */
+async function makeBudget(db: Db, whose: { account_id: string; key_id: string }, i: number, of: bigint): Promise<void> {
+  const { account_id, key_id } = whose;
+  if (i % 3 === 0) return;
+  const scope =
+    i % 3 === 1 ? ({ scope: 'account', subject: null } as const) : ({ scope: 'key', subject: key_id } as const);
+  const amount = of / (scope.scope === 'account' ? 2n : 6n);
+  const id = newId('budget', Date.now());
+  const budget = { id, account_id, name: 'hard', ...scope, period: 'total', amount, is_hard: true } as const;
+  const outcome = await setAccountBudget(db, { ...budget, alert_percents: [] }, new Date());
+  if (outcome !== 'set') throw new Error(`the budget of ${account_id} is ${outcome}`);
 }
 
 /** Everything the checker looks at, while the API is still there to serve files. */
@@ -251,6 +269,7 @@ async function finalChecks(place: Place, fleet: Fleet): Promise<Row[]> {
       ...(await checkUpstream(ask, place.folder, tasks)),
       ...(await checkLeases(place)),
       ...(await checkMoney(ask)),
+      ...(await checkBudgets(ask)),
       ...(await checkChat(ask, place)),
       ...checkWindows(place),
       await checkBooksCommand(place),
@@ -363,15 +382,6 @@ function say(text: string): void {
   process.stdout.write(`${text}\n`);
 }
 
-/** However this process ends: the server has a session of its own and would outlive it. */
-function endPostgres(embedded: Embedded): void {
-  try {
-    process.kill(embedded.pid, 'SIGKILL');
-  } catch {
-    return; // it has ended
-  }
-}
-
 function readOptions(): Options {
   const { values, positionals } = parseArgs({
     allowPositionals: true,
@@ -384,6 +394,7 @@ function readOptions(): Options {
       gap: { type: 'string', default: '2' },
       seed: { type: 'string', default: String(Date.now() % 1_000_000) },
       durable: { type: 'boolean', default: false },
+      standby: { type: 'boolean', default: false },
       report: { type: 'string' },
       accounts: { type: 'string', default: '6' },
       'poor-accounts': { type: 'string' },
@@ -404,6 +415,7 @@ function readOptions(): Options {
     gap_ms: Number(values.gap) * 1_000,
     seed: Number(values.seed),
     durable: values.durable,
+    standby: values.standby,
     report: values.report,
     accounts: Number(values.accounts),
     poor_accounts: values['poor-accounts'] === undefined ? undefined : Number(values['poor-accounts']),

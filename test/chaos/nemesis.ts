@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import pg from 'pg';
-import type { Embedded } from '../../src/embedded-postgres/embedded.ts';
 import { failpoints, type Failpoint } from '../../src/lib/failpoint.ts';
 import type { Bucket } from './bucket.ts';
+import type { Database } from './database.ts';
 import { apisOf, workers, type Fleet, type Name } from './fleet.ts';
 import type { MuteProxy } from '../helpers/mute-proxy.ts';
 import { openJournal, type FaultNote, type Place, type SecretNote } from './place.ts';
@@ -23,6 +23,7 @@ const weights = {
   'SIGSTOP of an API for 12 s': 10,
   'SIGSTOP of a worker for 12 s': 6,
   'kill -9 of PostgreSQL': 8,
+  'standby takes over from PostgreSQL': 8,
   'all connections of the database cut': 8,
   'kill -9 of the upstream': 3,
   'kill -9 of the receivers': 6,
@@ -56,7 +57,7 @@ export type Focus = { fault: Fault | undefined; point: Failpoint | undefined };
 export type Parts = {
   place: Place;
   fleet: Fleet;
-  embedded: Embedded;
+  database: Database;
   /** Between all nodes and the database. */
   proxy: MuteProxy;
   bucket: Bucket;
@@ -81,16 +82,20 @@ type Pace = {
 /** Each kind of fault once, then as often as its weight says, until `count` or the time
  * `until_ms`. What takes longer goes on beside the next ones. */
 export async function torment(parts: Parts, { count, gap_ms, until_ms, tell }: Pace): Promise<void> {
-  const { random, fleet, place, focus } = parts;
+  const { random, fleet, place, focus, database } = parts;
   const journal = openJournal<FaultNote>(place.folder, 'faults');
   const lasting: Promise<void>[] = [];
   let received_bytes = 0;
-  const first = faults.map((fault) => ({ fault, rank: random.next() })).toSorted((a, b) => a.rank - b.rank);
+  const possible = database.failOver ? weights : { ...weights, 'standby takes over from PostgreSQL': 0 };
+  const first = faults
+    .filter((fault) => possible[fault] > 0)
+    .map((fault) => ({ fault, rank: random.next() }))
+    .toSorted((a, b) => a.rank - b.rank);
   for (let i = 0; i < count && performance.now() < until_ms; i++) {
     await sleep(random.whole(gap_ms.least, gap_ms.most));
     await Promise.all([fleet.oneUp(workers, alive_ms_min), fleet.oneUp(apisOf(place), alive_ms_min)]);
     received_bytes = await untilMore(place, received_bytes, idle_gaps_max * gap_ms.least);
-    const fault = focus.fault ?? first[i]?.fault ?? random.weighted(weights);
+    const fault = focus.fault ?? first[i]?.fault ?? random.weighted(possible);
     tell(i + 1);
     const at_ms = Date.now();
     const { target, over } = inflict(parts, fault);
@@ -116,7 +121,7 @@ async function untilMore({ folder }: Place, before_bytes: number, patience_ms: n
 
 /** `over` resolves when whatever was hit runs again, and never rejects for want of the service. */
 function inflict(parts: Parts, fault: Fault): { target: string; over: Promise<void> } {
-  const { fleet, embedded, random } = parts;
+  const { fleet, database, random } = parts;
   const apis = apisOf(parts.place);
   const worker: Name = workers[random.whole(0, 1)] ?? 'worker-1';
   const api: Name = apis[random.whole(0, apis.length - 1)] ?? 'api-1';
@@ -135,7 +140,9 @@ function inflict(parts: Parts, fault: Fault): { target: string; over: Promise<vo
     case 'SIGSTOP of a worker for 12 s':
       return { target: worker, over: fleet.freeze(worker, freeze_ms) };
     case 'kill -9 of PostgreSQL':
-      return { target: String(embedded.pid), over: killPostgres(embedded) };
+      return { target: database.name(), over: database.kill() };
+    case 'standby takes over from PostgreSQL':
+      return { target: database.name(), over: database.failOver?.() ?? Promise.resolve() };
     case 'all connections of the database cut':
       return { target: 'all', over: cutConnections(parts.place) };
     case 'kill -9 of the upstream':
@@ -256,19 +263,6 @@ function killed(fleet: Fleet, name: Name): { target: string; over: Promise<void>
   const over = fleet.reborn(name);
   fleet.kill(name);
   return { target: name, over };
-}
-
-/** Its supervisor, which is the one of the service, starts it again. */
-async function killPostgres(embedded: Embedded): Promise<void> {
-  const { pid } = embedded;
-  try {
-    process.kill(pid, 'SIGKILL');
-  } catch {
-    return; // it is dead already, and being started again
-  }
-  for (const give_up_at_ms = Date.now() + 60_000; embedded.pid === pid; await sleep(20)) {
-    if (Date.now() > give_up_at_ms) throw new Error('PostgreSQL did not come back');
-  }
 }
 
 async function cutConnections({ database_url }: Place): Promise<void> {

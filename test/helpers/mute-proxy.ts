@@ -13,6 +13,8 @@ export type MuteProxy = {
   asking(): number;
   /** Ends all connections and refuses new ones, or accepts them again. */
   refuse(is_refusing: boolean): void;
+  /** Leads new connections to the server of this address, which has the same database. */
+  leadTo(url: string): void;
   /** Connections that are open at the client's end. */
   open(): number;
   stop(): Promise<void>;
@@ -29,7 +31,7 @@ type Pair = {
 
 /** Starts a proxy before the database of `url`. */
 export async function startMuteProxy(url: string): Promise<MuteProxy> {
-  const target = new pg.Client({ connectionString: url });
+  let target = new pg.Client({ connectionString: url });
   const pairs = new Set<Pair>();
   /** The server's ends of mute connections whose clients have left. */
   const silent = new Set<Pair>();
@@ -84,6 +86,9 @@ export async function startMuteProxy(url: string): Promise<MuteProxy> {
     refuse: (refusing) => {
       is_refusing = refusing;
       if (refusing) for (const { client, server } of pairs) for (const socket of [client, server]) socket.destroy();
+    },
+    leadTo: (to) => {
+      target = new pg.Client({ connectionString: to });
     },
     open: () => pairs.size,
     stop: async () => {

@@ -1,8 +1,9 @@
-import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
+import { execFile, spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { appendFileSync, writeFileSync } from 'node:fs';
+import { appendFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
 import pg from 'pg';
 import { prepareBinaries } from '../../src/embedded-postgres/binaries.ts';
 import {
@@ -20,20 +21,29 @@ import { freePort } from './free-port.ts';
 export type Replicated = {
   /** Both servers, as an operator writes them. */
   url: string;
+  /** The primary alone. */
+  primaryUrl(): string;
   /** Kills the primary with all its processes, or freezes them as a machine does that hangs: nothing says goodbye. */
   strike(how: 'killed' | 'frozen'): Promise<void>;
+  /** Starts a primary again that was killed. */
+  restart(): Promise<void>;
   /** From now on nobody waits for the standby, and it hears nothing: what is done now is lost with the primary. */
   cutOff(): Promise<void>;
-  /** Makes the standby a primary. Nobody is waited for any more. */
+  /** Makes the standby the primary. Nobody is waited for any more. */
   promote(): Promise<void>;
+  /** Makes the server that was the primary before a standby of the one that is: a copy, which every commit waits for. */
+  rejoin(): Promise<void>;
   stop(): Promise<void>;
+  /** Kills what runs, without waiting. */
+  end(): void;
 };
+
+type Options = { folder?: string; settings?: Record<string, string> };
 
 type Node = { cluster: Cluster; port: number; child: ChildProcess | undefined };
 
-export async function startReplicated(): Promise<Replicated> {
-  const folder = clusterFolder();
-  const [primary, standby] = [await makeNode(join(folder, 'a')), await makeNode(join(folder, 'b'))];
+export async function startReplicated({ folder = clusterFolder(), settings = {} }: Options = {}): Promise<Replicated> {
+  let [primary, standby] = [await makeNode(join(folder, 'a'), settings), await makeNode(join(folder, 'b'), settings)];
   const password = await ensureCluster(primary.cluster);
   const urlOf = (...nodes: Node[]) =>
     `postgres://medley:${password}@${nodes.map(({ port }) => `127.0.0.1:${port}`).join(',')}/medley?sslmode=disable`;
@@ -55,17 +65,26 @@ export async function startReplicated(): Promise<Replicated> {
   writeFileSync(signal_file, '');
   giveToServer(standby.cluster.home, signal_file);
   writeSettings(primary, { synchronous_standby_names: '*' });
-  writeSettings(standby, {
-    primary_conninfo: `host=127.0.0.1 port=${primary.port} user=postgres password=${password} application_name=standby`,
-  });
+  const follow = (node: Node, leader: Node) =>
+    writeSettings(node, {
+      primary_conninfo: `host=127.0.0.1 port=${leader.port} user=postgres password=${password} application_name=standby`,
+    });
+  follow(standby, primary);
   start(primary);
   start(standby);
   await Promise.all([untilReady(admin(primary)), untilReady(admin(standby))]);
-  const in_step = `select from pg_stat_replication where sync_state = 'sync'`;
-  while ((await ask(admin(primary), in_step)) === 0) await sleep(50);
+  const inStep = async (node: Node) => {
+    while ((await ask(admin(node), `select from pg_stat_replication where sync_state = 'sync'`)) === 0) await sleep(50);
+  };
+  await inStep(primary);
   return {
     url: urlOf(primary, standby),
+    primaryUrl: () => urlOf(primary),
     strike: (how) => strike(primary, how),
+    restart: async () => {
+      start(primary);
+      await untilReady(admin(primary));
+    },
     cutOff: async () => {
       for (const node of [primary, standby]) {
         await ask(
@@ -76,21 +95,60 @@ export async function startReplicated(): Promise<Replicated> {
       }
       while ((await ask(admin(primary), 'select from pg_stat_replication')) > 0) await sleep(50);
     },
-    promote: async () => void (await ask(admin(standby), 'select pg_promote()')),
+    promote: async () => {
+      await ask(admin(standby), 'select pg_promote()');
+      [primary, standby] = [standby, primary];
+    },
+    rejoin: async () => {
+      const [leader, follower] = [primary, standby];
+      await strike(follower, 'killed');
+      await copyAtWork(admin(leader), leader.cluster, follower.cluster);
+      follow(follower, leader);
+      start(follower);
+      await untilReady(admin(follower));
+      await ask(admin(leader), `alter system set synchronous_standby_names = '*'`);
+      await ask(admin(leader), 'select pg_reload_conf()');
+      await inStep(leader);
+    },
     stop: async () => {
       await Promise.all([stopNode(primary), stopNode(standby)]);
       removeFolder(folder);
     },
+    end: () => {
+      for (const { child } of [primary, standby]) child?.kill('SIGKILL');
+    },
   };
 }
 
-async function makeNode(folder: string): Promise<Node> {
+/** What pg_basebackup does: a copy of a cluster at work, which begins with the log of the time when it was made. */
+async function copyAtWork(config: pg.ClientConfig, from: Cluster, to: Cluster): Promise<void> {
+  const session = new pg.Client(config);
+  session.on('error', () => undefined);
+  try {
+    await session.connect();
+    await session.query(`select pg_backup_start('rejoin', true)`);
+    rmSync(to.data, { recursive: true, force: true });
+    await promisify(execFile)('cp', ['-a', from.data, to.data]).catch(() => undefined); // what vanishes is not needed
+    const { rows } = await session.query<{ labelfile: string }>('select labelfile from pg_backup_stop(false)');
+    for (const name of ['postmaster.pid', 'postmaster.opts']) rmSync(join(to.data, name), { force: true });
+    for (const name of readdirSync(join(to.data, 'pg_wal'))) rmSync(join(to.data, 'pg_wal', name), { recursive: true });
+    appendFileSync(join(to.data, 'postgresql.auto.conf'), `synchronous_standby_names = ''\n`);
+    for (const [name, text] of Object.entries({ backup_label: rows[0]?.labelfile ?? '', 'standby.signal': '' })) {
+      writeFileSync(join(to.data, name), text);
+      giveToServer(to.home, join(to.data, name));
+    }
+  } finally {
+    await session.end().catch(() => undefined);
+  }
+}
+
+async function makeNode(folder: string, settings: Record<string, string>): Promise<Node> {
   const home = prepareHome(folder);
   const cluster = {
     home,
     data: join(home.path, 'data'),
     binaries: prepareBinaries(home),
-    settings: { fsync: 'off' },
+    settings: { fsync: 'off', ...settings },
     log: () => undefined,
   };
   return { cluster, port: await freePort(), child: undefined };
@@ -101,6 +159,8 @@ const common_settings = {
   unix_socket_directories: '',
   max_connections: '100',
   wal_level: 'replica',
+  wal_keep_size: '1GB', // a copy is made while others write
+  wal_retrieve_retry_interval: '200ms',
   hot_standby: 'on',
   fsync: 'off',
   log_min_messages: 'panic',
@@ -114,7 +174,7 @@ function writeSettings({ cluster }: Node, settings: Record<string, string>): voi
 
 function start(node: Node): void {
   const { binaries, data, home } = node.cluster;
-  const settings = Object.entries({ ...common_settings, port: String(node.port) });
+  const settings = Object.entries({ ...common_settings, ...node.cluster.settings, port: String(node.port) });
   const words = ['-D', data, ...settings.flatMap(([name, value]) => ['-c', `${name}=${value}`])];
   const { user } = home;
   node.child = spawn(binaries.postgres, words, {
@@ -135,8 +195,10 @@ async function stopNode({ child, cluster }: Node): Promise<void> {
 async function strike({ child, cluster }: Node, how: 'killed' | 'frozen'): Promise<void> {
   if (!child) return;
   if (how === 'frozen') return signalAll({ child, cluster }, 'SIGSTOP');
-  child.kill('SIGKILL');
-  await once(child, 'exit');
+  if (child.exitCode === null && child.signalCode === null) {
+    child.kill('SIGKILL');
+    await once(child, 'exit');
+  }
   for (const pid of findOrphans(cluster.data)) signalProcess(pid, 'SIGKILL');
 }
 
@@ -147,7 +209,13 @@ function signalAll({ child, cluster }: Pick<Node, 'cluster'> & { child: ChildPro
 }
 
 async function untilReady(config: pg.ClientConfig): Promise<void> {
-  while ((await ask(config, 'select 1').catch(() => 0)) !== 1) await sleep(20);
+  for (
+    const give_up_at_ms = Date.now() + 60_000;
+    (await ask(config, 'select 1').catch(() => 0)) !== 1;
+    await sleep(20)
+  ) {
+    if (Date.now() > give_up_at_ms) throw new Error(`PostgreSQL on port ${config.port} does not begin to serve`);
+  }
 }
 
 /** Answers the number of rows. */
