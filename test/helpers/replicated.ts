@@ -73,10 +73,7 @@ export async function startReplicated({ folder = clusterFolder(), settings = {} 
   start(primary);
   start(standby);
   await Promise.all([untilReady(admin(primary)), untilReady(admin(standby))]);
-  const inStep = async (node: Node) => {
-    while ((await ask(admin(node), `select from pg_stat_replication where sync_state = 'sync'`)) === 0) await sleep(50);
-  };
-  await inStep(primary);
+  await untilInStep(admin(primary));
   return {
     url: urlOf(primary, standby),
     primaryUrl: () => urlOf(primary),
@@ -86,13 +83,8 @@ export async function startReplicated({ folder = clusterFolder(), settings = {} 
       await untilReady(admin(primary));
     },
     cutOff: async () => {
-      for (const node of [primary, standby]) {
-        await ask(
-          admin(node),
-          `alter system set ${node === primary ? 'synchronous_standby_names' : 'primary_conninfo'} = ''`,
-        );
-        await ask(admin(node), 'select pg_reload_conf()');
-      }
+      await setNow(admin(primary), 'synchronous_standby_names', '');
+      await setNow(admin(standby), 'primary_conninfo', '');
       while ((await ask(admin(primary), 'select from pg_stat_replication')) > 0) await sleep(50);
     },
     promote: async () => {
@@ -106,9 +98,8 @@ export async function startReplicated({ folder = clusterFolder(), settings = {} 
       follow(follower, leader);
       start(follower);
       await untilReady(admin(follower));
-      await ask(admin(leader), `alter system set synchronous_standby_names = '*'`);
-      await ask(admin(leader), 'select pg_reload_conf()');
-      await inStep(leader);
+      await setNow(admin(leader), 'synchronous_standby_names', '*');
+      await untilInStep(admin(leader));
     },
     stop: async () => {
       await Promise.all([stopNode(primary), stopNode(standby)]);
@@ -120,7 +111,7 @@ export async function startReplicated({ folder = clusterFolder(), settings = {} 
   };
 }
 
-/** What pg_basebackup does: a copy of a cluster at work, which begins with the log of the time when it was made. */
+/** Copies a cluster at work, as pg_basebackup does: the copy begins with the log of the time when it was made. */
 async function copyAtWork(config: pg.ClientConfig, from: Cluster, to: Cluster): Promise<void> {
   const session = new pg.Client(config);
   session.on('error', () => undefined);
@@ -216,6 +207,17 @@ async function untilReady(config: pg.ClientConfig): Promise<void> {
   ) {
     if (Date.now() > give_up_at_ms) throw new Error(`PostgreSQL on port ${config.port} does not begin to serve`);
   }
+}
+
+/** Changes a setting of a server that runs. */
+async function setNow(config: pg.ClientConfig, name: string, value: string): Promise<void> {
+  await ask(config, `alter system set ${name} = '${value}'`);
+  await ask(config, 'select pg_reload_conf()');
+}
+
+/** Waits until each commit of a primary waits for its standby. */
+async function untilInStep(config: pg.ClientConfig): Promise<void> {
+  while ((await ask(config, `select from pg_stat_replication where sync_state = 'sync'`)) === 0) await sleep(50);
 }
 
 /** Answers the number of rows. */
