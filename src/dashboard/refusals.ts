@@ -5,7 +5,15 @@ import type { Answer } from '../http/endpoint.ts';
 import { timeRange } from '../http/query.ts';
 import type { Clock } from '../lib/clock.ts';
 import { listAccountBudgets } from '../money/account-budgets.ts';
-import { refusalsOf, type RefusalFilter, type RefusalGroup } from '../money/refusals.ts';
+import {
+  largestRefusals,
+  refusalsOf,
+  refusalTotals,
+  type RefusalFilter,
+  type RefusalPart,
+  type RefusalRow,
+  type RefusalTotal,
+} from '../money/refusals.ts';
 import { account_endpoint, type AccountCall } from './page.ts';
 import type { RefusalReason, RefusalsView, RefusedPart } from './views/refusals.ts';
 
@@ -36,13 +44,12 @@ async function handleRefusals({ db, clock }: Parts, { account, query }: AccountC
   const filter = readFilter(query, account.id, now);
   const { from, to } = filter;
   const step = to.getTime() - from.getTime() <= by_hour_ms_max ? 'hour' : 'day';
-  const [bars, hours, parts] = await Promise.all([
-    rowsOf(db, filter, [step, 'reason']),
-    rowsOf(db, filter, ['reason', 'hour']),
-    rowsOf(db, filter, ['reason', 'key', 'budget', 'model']),
+  const [bars, totals, parts] = await Promise.all([
+    refusalsOf(db, filter, [step, 'reason'], bars_max),
+    refusalTotals(db, filter),
+    largestRefusals(db, filter, parts_max),
   ]);
-  const shown = refusal_reasons.flatMap((reason) => rowsWith(parts, reason).slice(0, parts_max));
-  const reasons = reasonsOf(hours, shown, await namesOf(db, account.id, shown, now));
+  const reasons = reasonsOf(totals, parts, await namesOf(db, account.id, parts, now));
   const view: RefusalsView = {
     from: from.toISOString(),
     to: to.toISOString(),
@@ -60,62 +67,58 @@ function readFilter(query: AccountCall['query'], account_id: string, now: Date):
   return { account_id, from, to, model, key, project };
 }
 
-type Row = { names: readonly string[]; count: number };
-
-function rowsOf(db: Db, filter: RefusalFilter, group_by: readonly RefusalGroup[]): Promise<Row[]> {
-  return refusalsOf(db, filter, group_by, rows_max);
-}
-
-/** Ten reasons in each hour of 400 days, and more than that of no other group. */
-const rows_max = 100_000;
-
-/** Rows whose names begin with a reason. */
-function rowsWith(rows: readonly Row[], reason: RefusalReason): Row[] {
-  return rows.filter(({ names: [name] }) => name === reason);
-}
+/** Ten reasons on each day of the longest time, and more than that. */
+const bars_max = 100_000;
 
 type Names = { keys: ReadonlyMap<string, string>; budgets: ReadonlyMap<string, string> };
 
-/** Returns the names of budgets, and those of the keys in rows of a reason and a key. */
-async function namesOf(db: Db, account_id: string, rows: readonly Row[], now: Date): Promise<Names> {
-  const key_ids = rows.map(({ names: [, key_id = ''] }) => key_id);
+/** Returns the names of budgets, and those of the keys in these parts. */
+async function namesOf(db: Db, account_id: string, parts: readonly RefusalPart[], now: Date): Promise<Names> {
   const [keys, budgets] = await Promise.all([
-    keyNames(db, account_id, key_ids),
+    keyNames(
+      db,
+      account_id,
+      parts.map(({ key_id }) => key_id),
+    ),
     listAccountBudgets(db, account_id, now),
   ]);
   return { keys, budgets: new Map(budgets.map(({ id, name }) => [id, name])) };
 }
 
-/** Returns each reason that there is, the most frequent first. Rows of `hours` and `parts` begin with one. */
-function reasonsOf(hours: readonly Row[], parts: readonly Row[], names: Names): RefusalsView['reasons'] {
-  const reasons = refusal_reasons.flatMap((reason) => {
-    const own_hours = rowsWith(hours, reason);
-    const starts = own_hours.map(({ names: [, hour = ''] }) => hour).toSorted();
-    const last_at = starts.at(-1);
-    if (last_at === undefined) return [];
-    const count = own_hours.reduce((sum, row) => sum + row.count, 0);
-    return [{ reason, count, last_at, parts: rowsWith(parts, reason).map((row) => renderPart(row, names)) }];
+/** Returns each reason that this version knows, the most frequent first. */
+function reasonsOf(
+  totals: readonly RefusalTotal[],
+  parts: readonly RefusalPart[],
+  names: Names,
+): RefusalsView['reasons'] {
+  const parts_of = Map.groupBy(parts, ({ reason }) => reason);
+  return totals.flatMap(({ reason: name, count, last_at }) => {
+    const reason = listed(name);
+    if (!reason) return [];
+    const own = (parts_of.get(name) ?? []).map((part) => renderPart(part, names));
+    return [{ reason, count, last_at: last_at.toISOString(), parts: own }];
   });
-  return reasons.toSorted((one, other) => other.count - one.count);
 }
 
-function renderPart(
-  { names: [, key = '', budget = '', model = ''], count }: Row,
-  { keys, budgets }: Names,
-): RefusedPart {
+/** A newer node may know more of them. */
+function listed(name: string | undefined): RefusalReason | undefined {
+  return refusal_reasons.find((each) => each === name);
+}
+
+function renderPart({ key_id, budget_id, model, count }: RefusalPart, { keys, budgets }: Names): RefusedPart {
   const named = (id: string, names: ReadonlyMap<string, string>) =>
     id === '' ? null : { id, name: names.get(id) ?? id };
-  return { key: named(key, keys), budget: named(budget, budgets), model: model || null, count };
+  return { key: named(key_id, keys), budget: named(budget_id, budgets), model: model || null, count };
 }
 
-function barsOf(rows: readonly Row[], step: RefusalsView['step']): RefusalsView['bars'] {
+function barsOf(rows: readonly RefusalRow[], step: RefusalsView['step']): RefusalsView['bars'] {
   const bars = Map.groupBy(rows, ({ names: [at = ''] }) => (step === 'hour' ? at : `${at}T00:00:00Z`));
   return [...bars]
     .map(([at, parts]) => ({
       at: new Date(at).toISOString(),
-      parts: parts.flatMap(({ names: [, reason], count }) => {
-        const listed: RefusalReason | undefined = refusal_reasons.find((each) => each === reason);
-        return listed ? [{ reason: listed, count }] : []; // a newer node may know more of them
+      parts: parts.flatMap(({ names: [, name], count }) => {
+        const reason = listed(name);
+        return reason ? [{ reason, count }] : [];
       }),
     }))
     .toSorted((one, other) => (one.at < other.at ? -1 : 1));

@@ -245,20 +245,52 @@ export const refusal_rows_max = 1_000;
 /** Returns the refusals of an account, grouped, the most first. */
 export async function refusalsOf(
   db: Queryable,
-  { account_id, from, to, key, project, model, reason }: RefusalFilter,
+  filter: RefusalFilter,
   group_by: readonly RefusalGroup[],
   rows_max = refusal_rows_max,
 ): Promise<RefusalRow[]> {
   const names = group_by.map((group) => columns[group]);
   return db.query<RefusalRow>(
     `select array[${names.join(', ')}]::text[] as names, sum(count)::float8 as count
-       from refusals
-      where account_id = $1 and start >= date_trunc('hour', $2::timestamptz, 'UTC') and start < $3
-        and ($4::text is null or key_id = $4) and ($5::text is null or reason = $5)
-        and ($6::text is null or project_id = $6) and ($7::text is null or model = $7)
-      group by 1 order by count desc, names limit ${rows_max}`,
-    [account_id, from, to, key ?? null, reason ?? null, project ?? null, model ?? null],
+       from refusals where ${chosen} group by 1 order by count desc, names limit ${rows_max}`,
+    valuesOf(filter),
   );
+}
+
+/** `last_at`: when the last hour with one began. */
+export type RefusalTotal = { reason: string; count: number; last_at: Date };
+
+/** Returns how many requests of an account were refused for each reason, the most frequent first. */
+export async function refusalTotals(db: Queryable, filter: RefusalFilter): Promise<RefusalTotal[]> {
+  return db.query<RefusalTotal>(
+    `select reason, sum(count)::float8 as count, max(start) as last_at
+       from refusals where ${chosen} group by reason order by count desc, reason`,
+    valuesOf(filter),
+  );
+}
+
+/** An empty text stands where a refusal has no such name. */
+export type RefusalPart = { reason: string; key_id: string; budget_id: string; model: string; count: number };
+
+/** Returns the largest parts of each reason, the largest first: a key, a budget and a model together. */
+export async function largestRefusals(db: Queryable, filter: RefusalFilter, parts_max: number): Promise<RefusalPart[]> {
+  const names = 'reason, key_id, budget_id, model';
+  return db.query<RefusalPart>(
+    `select ${names}, count
+       from (select ${names}, sum(count)::float8 as count,
+                    row_number() over (partition by reason order by sum(count) desc, ${names}) as place
+               from refusals where ${chosen} group by ${names}) parts
+      where place <= ${parts_max} order by reason, place`,
+    valuesOf(filter),
+  );
+}
+
+const chosen = `account_id = $1 and start >= date_trunc('hour', $2::timestamptz, 'UTC') and start < $3
+        and ($4::text is null or key_id = $4) and ($5::text is null or reason = $5)
+        and ($6::text is null or project_id = $6) and ($7::text is null or model = $7)`;
+
+function valuesOf({ account_id, from, to, key, reason, project, model }: RefusalFilter): unknown[] {
+  return [account_id, from, to, key ?? null, reason ?? null, project ?? null, model ?? null];
 }
 
 /** Returns how many requests each budget of an account has refused since these moments, which begin an hour. */
