@@ -1046,6 +1046,52 @@ create table passkeys (
 );
 CREATE INDEX passkeys_of_user ON passkeys USING btree (user_id);
 
+create table playground_contents (
+  account_id text not null,
+  user_id text not null,
+  id text not null,
+  conversation_id text not null,
+  key_id text,
+  content bytea not null,
+  size_bytes integer not null,
+  created_at timestamptz not null,
+  constraint playground_contents_pkey PRIMARY KEY (account_id, user_id, id),
+  constraint playground_contents_account_id_user_id_conversation_id_fkey FOREIGN KEY (account_id, user_id, conversation_id) REFERENCES playground_conversations(account_id, user_id, id) ON DELETE CASCADE,
+  constraint playground_contents_size_bytes_check CHECK ((size_bytes >= 0))
+);
+CREATE INDEX playground_contents_by_conversation ON playground_contents USING btree (account_id, user_id, conversation_id);
+CREATE INDEX playground_contents_by_key ON playground_contents USING btree (key_id);
+
+create table playground_conversations (
+  account_id text not null,
+  user_id text not null,
+  id text not null,
+  version integer not null,
+  created_at timestamptz not null,
+  updated_at timestamptz not null,
+  expires_at timestamptz not null,
+  deleted_at timestamptz,
+  constraint playground_conversations_pkey PRIMARY KEY (account_id, user_id, id),
+  constraint playground_conversations_account_id_user_id_fkey FOREIGN KEY (account_id, user_id) REFERENCES playground_owners(account_id, user_id) ON DELETE CASCADE,
+  constraint playground_conversations_id_check CHECK ((id ~ '^[0-9a-f]{24}$'::text)),
+  constraint playground_conversations_version_check CHECK ((version >= 0))
+);
+CREATE INDEX playground_conversations_by_change ON playground_conversations USING btree (updated_at) WHERE (deleted_at IS NULL);
+CREATE INDEX playground_conversations_by_end ON playground_conversations USING btree (expires_at);
+CREATE INDEX playground_conversations_by_version ON playground_conversations USING btree (account_id, user_id, version);
+
+create table playground_owners (
+  account_id text not null,
+  user_id text not null,
+  epoch text not null,
+  is_on boolean not null,
+  version integer not null default 0,
+  created_at timestamptz not null,
+  constraint playground_owners_pkey PRIMARY KEY (account_id, user_id),
+  constraint playground_owners_user_id_account_id_fkey FOREIGN KEY (user_id, account_id) REFERENCES auth.member("userId", "organizationId") ON DELETE CASCADE,
+  constraint playground_owners_version_check CHECK ((version >= 0))
+);
+
 create table projects (
   id text not null,
   account_id text not null,

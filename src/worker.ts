@@ -27,6 +27,7 @@ import { runBackground } from './conversations/background-run.ts';
 import { rescueResponses } from './conversations/background-sweep.ts';
 import { encryptFactorsAgain } from './accounts/sign-in/factor-secrets.ts';
 import { encryptAgain, removeOldResponses } from './conversations/removal.ts';
+import { removeOldPlayground } from './contents/playground.ts';
 import { removeOldContents } from './contents/stored.ts';
 import { removeOldFeedback } from './feedback/feedback.ts';
 import { removeExpiredFiles } from './files/files.ts';
@@ -147,6 +148,7 @@ export async function removeAllOld(app: App, stopped: AbortSignal): Promise<void
   const { keep_ms, account_bytes_max } = app.catalog.current.settings.content;
   const bounds = { keep_ms: Math.min(keep_ms, chat_records_ms), account_bytes_max };
   await removeOldContents(app.db, now, bounds, stopped);
+  await removeOldPlayground(app.db, now, keep_ms, stopped);
   await encryptAgain(app, stopped);
   await encryptKeysAgain(app.db, app.content_keys);
   await encryptFactorsAgain(app, stopped);

@@ -17,6 +17,7 @@ import { keys_channel } from '../app/channels.ts';
 import type { CommandApp } from '../app/command-app.ts';
 import { deleteAllBackground } from '../conversations/background.ts';
 import { deleteConversations } from '../conversations/conversations.ts';
+import { removePlayground } from '../contents/playground.ts';
 import { deleteContents } from '../contents/stored.ts';
 import { deleteResponses } from '../conversations/stored-responses.ts';
 import type { Queryable } from '../db/database.ts';
@@ -185,7 +186,10 @@ async function keepResponses(app: CommandApp, id: string, word: string): Promise
   await setKeepsResponses(app.db, id, word === 'on');
   app.notifier.notify(keys_channel, 'all');
   const deleted = word === 'off' ? await deleteStored(app, id) : 0;
-  if (word === 'off') await deleteAllBackground(app, id);
+  if (word === 'off') {
+    await deleteAllBackground(app, id);
+    await removePlayground(app.db, { account_id: id });
+  }
   await note(app, { account_id: id, action: 'account.responses', subject: id, details: { responses: word, deleted } });
   return { json: { id, responses: word, deleted }, text: `responses of ${id} are ${word}; ${deleted} deleted` };
 }

@@ -2,6 +2,7 @@ import type { Logger } from 'pino';
 import type { CatalogHolder } from '../catalog/catalog.ts';
 import { encryptContentAgain, type ContentKeys, type StoredContent } from '../db/content.ts';
 import { patient, type Db } from '../db/database.ts';
+import { encrypted_playground } from '../contents/playground.ts';
 import { encrypted_contents } from '../contents/stored.ts';
 import type { Clock } from '../lib/clock.ts';
 import { placeOfContent } from './background.ts';
@@ -167,6 +168,7 @@ function removeFrom(table: string): Content['remove'] {
 /** All of them. */
 export const contents: readonly Content[] = [
   encrypted_contents,
+  encrypted_playground,
   {
     table: 'stored_responses',
     parent: 'account_id',

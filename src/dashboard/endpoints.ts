@@ -58,6 +58,7 @@ import { change_budget, create_budget, list_budgets, remove_budget } from './bud
 import { get_chat, list_chats } from './chats.ts';
 import { get_choices, get_key_choices } from './choices.ts';
 import { admin_open_content, content_accesses, delete_content, get_contents_jsonl, open_content } from './contents.ts';
+import { conversation_endpoints } from './conversations.ts';
 import { approve_device_login, deny_device_login, find_device_login } from './sign-in/device-login.ts';
 import { set_feedback } from './feedback.ts';
 import { get_home } from './home.ts';
@@ -181,6 +182,7 @@ const endpoints: readonly Endpoint<App>[] = [
   ...chat_runs,
   ...whole_runs,
   ...prompt_endpoints,
+  ...conversation_endpoints,
   list_invoices,
   get_invoice_pdf,
   get_invoice_csv,

@@ -169,6 +169,13 @@ const routes: { readonly [route: string]: 'own' | 'same' | 'refused' } = {
   'POST /prompts': 'refused',
   'POST /prompts/{id}': 'refused',
   'POST /prompts/{id}/remove': 'refused',
+  'GET /conversations': 'same',
+  'PUT /conversations': 'same',
+  'GET /conversations/{id}': 'same',
+  'PUT /conversations/{id}': 'same',
+  'DELETE /conversations/{id}': 'same',
+  'GET /conversations/{id}/files/{file}': 'same',
+  'PUT /conversations/{id}/files/{file}': 'same',
   'GET /speed': 'refused',
   'GET /balance': 'refused',
   'GET /ledger': 'refused',
@@ -268,6 +275,7 @@ describe('a member who is limited to a project', () => {
     for (const { name, path, is, method } of accountRoutes()) {
       if (is === 'refused' || method !== 'GET') continue;
       const short = path.slice(prefix.length);
+      if (short.startsWith('/conversations/')) continue; // the person's own: conversations.test.ts
       const thing = things.find(([form]) => form.test(short))?.[1];
       const value = thing ? own[thing] : 'sandbox/chat';
       const at = (id: string) => owner.base + short.replace(/\{\+?id\}/, id).replace('{index}', '0');

@@ -44,3 +44,26 @@ export type PromptView = PromptLineView & {
   /** Latest first; the last 100. */
   versions: { version: number; created_at: string; author: string | null }[];
 };
+
+/**
+ * Conversations that the person keeps on the server, from a version on. `days`: how long one stays after its last change;
+ * 0: the operator does not allow any. `epoch` is another one after everything was removed. `has_stored`: some may be there
+ * although it is switched off.
+ */
+export type ConversationChanges = {
+  days: number;
+  is_on: boolean;
+  has_stored: boolean;
+  epoch: string | null;
+  data: ConversationChange[];
+  has_more: boolean;
+};
+
+/** A conversation at its version. `line` is JSON of the browser's, null where nothing can be read. */
+export type ConversationChange = { id: string; version: number; is_deleted: boolean; line: string | null };
+
+/** `turns` is JSON of the browser's. */
+export type StoredConversation = { version: number; turns: string };
+
+/** A file of a conversation, in base64. */
+export type ConversationFile = { data: string };
