@@ -186,7 +186,10 @@ export async function savePlayground(
   { version, line, turns, file_ids }: NewTurns,
   { now, keep_ms }: { now: Date; keep_ms: number },
 ): Promise<Saved> {
-  const sealed = await Promise.all([seal(content_keys, name, 'line', line), seal(content_keys, name, 'turns', turns)]);
+  const encrypted = await Promise.all([
+    encryptPart(content_keys, name, 'line', line),
+    encryptPart(content_keys, name, 'turns', turns),
+  ]);
   return db.tx(async (tx) => {
     const before = await lockConversation(tx, name, now);
     if (before === 'off' || before === 'deleted') return before;
@@ -194,10 +197,10 @@ export async function savePlayground(
     const missing = file_ids.length === 0 ? [] : await missingFiles(tx, name, file_ids);
     if (missing.length > 0) return { missing };
     if (!before && (await countConversations(tx, name)) >= playground_bounds.conversations_max) return 'too many';
-    if (!(await hasRoom(tx, name, sealed))) return 'no room';
+    if (!(await hasRoom(tx, name, encrypted))) return 'no room';
     const next = await nextVersion(tx, name);
     await putConversation(tx, name, { version: next, now, expires_at: new Date(now.getTime() + keep_ms) });
-    for (const each of sealed) await putContent(tx, name, each, now);
+    for (const each of encrypted) await putContent(tx, name, each, now);
     await tx.query(
       `delete from playground_contents
         where account_id = $1 and user_id = $2 and conversation_id = $3 and id <> all($4)
@@ -221,20 +224,20 @@ export async function savePlaygroundFile(
   text: string,
   now: Date,
 ): Promise<'stored' | 'conversation full' | NotStored> {
-  const sealed = await seal(content_keys, name, file_id, text);
+  const encrypted = await encryptPart(content_keys, name, file_id, text);
   return db.tx(async (tx) => {
     const before = await lockConversation(tx, name, now);
     if (before === 'off' || before === 'deleted') return before;
     if ((await missingFiles(tx, name, [file_id])).length === 0) return 'stored';
     if (!before && (await countConversations(tx, name)) >= playground_bounds.conversations_max) return 'too many';
-    if ((await bytesOfFiles(tx, name)) + sealed.size_bytes > playground_bounds.files_bytes_max)
+    if ((await bytesOfFiles(tx, name)) + encrypted.size_bytes > playground_bounds.files_bytes_max)
       return 'conversation full';
-    if (!(await hasRoom(tx, name, [sealed]))) return 'no room';
+    if (!(await hasRoom(tx, name, [encrypted]))) return 'no room';
     if (!before) {
       const expires_at = new Date(now.getTime() + reserved_ms);
       await putConversation(tx, name, { version: 0, now, expires_at });
     }
-    await putContent(tx, name, sealed, now);
+    await putContent(tx, name, encrypted, now);
     return 'stored';
   });
 }
@@ -266,9 +269,14 @@ export async function deletePlayground(
   });
 }
 
-type Sealed = StoredContent & { id: string; size_bytes: number };
+type EncryptedPart = StoredContent & { id: string; size_bytes: number };
 
-async function seal(keys: ContentKeys, name: ConversationName, part: string, text: string): Promise<Sealed> {
+async function encryptPart(
+  keys: ContentKeys,
+  name: ConversationName,
+  part: string,
+  text: string,
+): Promise<EncryptedPart> {
   const id = contentId(name.id, part);
   const stored = await storeContent(keys, placeOf({ account_id: name.account_id, parent: name.user_id, id }), text);
   const is_file = part !== 'line' && part !== 'turns';
@@ -342,7 +350,7 @@ async function bytesOfFiles(tx: Tx, { account_id, user_id, id }: ConversationNam
 async function hasRoom(
   tx: Tx,
   { account_id, user_id }: PlaygroundOwner,
-  contents: readonly Sealed[],
+  contents: readonly EncryptedPart[],
 ): Promise<boolean> {
   const [row] = await tx.query<{ bytes: number }>(
     `select coalesce(sum(size_bytes), 0)::float8 as bytes from playground_contents
@@ -374,9 +382,9 @@ async function putConversation(
   );
 }
 
-async function putContent(tx: Tx, name: ConversationName, sealed: Sealed, now: Date): Promise<void> {
+async function putContent(tx: Tx, name: ConversationName, encrypted: EncryptedPart, now: Date): Promise<void> {
   const { account_id, user_id, id: conversation_id } = name;
-  const { id, key_id, content, size_bytes } = sealed;
+  const { id, key_id, content, size_bytes } = encrypted;
   await tx.query(
     `insert into playground_contents (account_id, user_id, conversation_id, id, key_id, content, size_bytes, created_at)
      values ($1, $2, $3, $4, $5, $6, $7, $8)

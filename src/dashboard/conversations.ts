@@ -13,7 +13,10 @@ import {
   switchPlayground,
   type NotStored,
 } from '../contents/playground.ts';
-import type { App } from '../app.ts';
+import type { CatalogHolder } from '../catalog/catalog.ts';
+import type { ContentKeys } from '../db/content.ts';
+import type { Db } from '../db/database.ts';
+import type { Clock } from '../lib/clock.ts';
 import { ApiError } from '../errors.ts';
 import { counted } from '../lib/counted.ts';
 import { isRecord } from '../lib/is-record.ts';
@@ -77,12 +80,12 @@ const get_conversation = account_endpoint('GET', '/conversations/{id}', 'run', r
 
 async function read(app: ConversationParts, call: AccountCall) {
   const name = nameOf(call);
-  const found = await readPlayground(app, name, new Date(app.clock.now()));
-  if (found === 'deleted') throw deleted();
-  if (found === 'absent') throw notFound();
-  if (found === 'unreadable')
+  const stored = await readPlayground(app, name, new Date(app.clock.now()));
+  if (stored === 'deleted') throw deleted();
+  if (stored === 'absent') throw notFound();
+  if (stored === 'unreadable')
     throw new ApiError('not_found', 'This conversation cannot be read any more: its secret is gone.');
-  const body: StoredConversation = found;
+  const body: StoredConversation = stored;
   return { status: 200, body };
 }
 
@@ -160,14 +163,19 @@ export const conversation_endpoints = [
   put_file,
 ];
 
-type ConversationParts = Pick<App, 'db' | 'clock' | 'catalog' | 'content_keys'>;
+type ConversationParts = {
+  readonly db: Db;
+  readonly clock: Clock;
+  readonly catalog: CatalogHolder;
+  readonly content_keys: ContentKeys;
+};
 
 /** Returns the most days that a conversation may stay; 0: none may be stored. */
-function daysOf({ catalog }: Pick<App, 'catalog'>, { account }: AccountCall): number {
+function daysOf({ catalog }: Pick<ConversationParts, 'catalog'>, { account }: AccountCall): number {
   return account.keeps_responses ? keepDaysMax(catalog.current.settings) : 0;
 }
 
-function checkOffered(app: Pick<App, 'catalog'>, call: AccountCall): void {
+function checkOffered(app: Pick<ConversationParts, 'catalog'>, call: AccountCall): void {
   if (daysOf(app, call) > 0) return;
   throw new ApiError('forbidden', 'Contents are not stored here: the operator does not allow it.', {
     code: 'conversations_not_offered',

@@ -8,6 +8,7 @@ import type { ConversationChanges, StoredConversation } from '../../src/dashboar
 import { contentKeys } from '../../src/db/content.ts';
 import { removeAllOld } from '../../src/worker.ts';
 import { addTurns, empty_thread, merged, type Thread } from '../../web/src/pages/playground/thread.ts';
+import { commandsBeside } from '../cli/medley.ts';
 import { expectExactBooks, startTestApp, type TestApp } from '../helpers/app.ts';
 import type { Seen } from '../helpers/person.ts';
 import { memberOf, okBody, ownerOfNew, signInAs, type Someone } from './people.ts';
@@ -327,7 +328,7 @@ describe('what a person may have', () => {
   it('is at most 1,000 conversations, tombstones not counted, and 500 MB in all', async () => {
     const person = await memberOf(test, owner, 'developer');
     await switchOn(person);
-    const kept = await savedBy(person);
+    const first = await savedBy(person);
     const { account_id, user_id } = person;
     await test.app.db.query(
       `insert into playground_conversations (account_id, user_id, id, version, created_at, updated_at, expires_at)
@@ -336,11 +337,11 @@ describe('what a person may have', () => {
     );
     expect(errorOf(await put(person, newId(), {}))).toMatchObject({ status: 409, code: 'too_many_conversations' });
     expect(errorOf(await putFile(person, newId(), newId()))).toMatchObject({ code: 'too_many_conversations' });
-    okBody(await put(person, kept.id, { version: kept.version }));
+    okBody(await put(person, first.id, { version: first.version }));
     okBody(await person.send('DELETE', `${person.base}/conversations/${'1'.padStart(24, '0')}`));
     const last = await savedBy(person);
     await test.app.db.query('update playground_contents set size_bytes = 499999900 where id = $1', [
-      `${kept.id} turns`,
+      `${first.id} turns`,
     ]);
     for (const refused of [
       await put(person, last.id, { version: last.version, turns: JSON.stringify({ a: 'x'.repeat(200) }) }),
@@ -444,7 +445,7 @@ describe('what lies in the database', () => {
     expect(await contentsOf(last.id)).toEqual([]);
   });
 
-  it('goes with the membership, and with the account', async () => {
+  it('goes with the membership, when the account stores nothing any more, and with the account', async () => {
     const { db } = test.app;
     const countOf = async (account_id: string, user_id: string) => {
       const rows = await db.query('select id from playground_contents where account_id = $1 and user_id = $2', [
@@ -459,6 +460,14 @@ describe('what lies in the database', () => {
     expect(await countOf(owner.account_id, leaving.user_id)).toBe(2);
     okBody(await owner.send('DELETE', `${owner.base}/team/${leaving.user_id}`));
     expect(await countOf(owner.account_id, leaving.user_id)).toBe(0);
+    const first = await ownerOfNew(test, 'First');
+    for (const each of [first, await memberOf(test, first, 'developer')]) {
+      await switchOn(each);
+      await savedBy(each);
+    }
+    await commandsBeside(test).ok('account', 'responses', first.account_id, 'off');
+    const left = await db.query('select id from playground_contents where account_id = $1', [first.account_id]);
+    expect(left).toEqual([]);
     const short_lived = await ownerOfNew(test, 'Short-lived', 0n);
     await switchOn(short_lived);
     await savedBy(short_lived);

@@ -10,8 +10,9 @@ import { Markdown } from '../../ui/markdown/Markdown.tsx';
 import { Money } from '../../ui/Money.tsx';
 import { Failed } from '../../ui/states.tsx';
 import { durationText } from '../../ui/Time.tsx';
-import { failureOf, type ModelAnswer, type Vote } from './conversation.ts';
+import { failureOf } from './conversation.ts';
 import { Versions, type Pager } from './Versions.tsx';
+import type { ModelAnswer, Vote } from './turn.ts';
 
 type Props = {
   answer: ModelAnswer;

@@ -1,6 +1,7 @@
 import { ActionIcon, Anchor, Group, Text } from '@mantine/core';
 import { DocumentTextIcon, LinkIcon, MusicalNoteIcon, TrashIcon } from '@heroicons/react/24/outline';
-import { dataUrl, type Attachment } from './attachments.ts';
+import { dataUrl } from './attachments.ts';
+import type { Attachment } from './turn.ts';
 
 /** A file of a chat, small, with a button that takes it away where it is not sent yet. */
 export function AttachmentView({ file, remove }: { file: Attachment; remove?: () => void }) {

@@ -11,7 +11,7 @@ import { ChatPriceLine } from './ChatPriceLine.tsx';
 import { ChatSettings } from './ChatSettings.tsx';
 import { Composer } from './Composer.tsx';
 import { Conversations } from './Conversations.tsx';
-import { attachmentsIn, readTools, settingsIn, type Settings, type Turn } from './conversation.ts';
+import { attachmentsIn, readTools, settingsIn, type Settings } from './conversation.ts';
 import { Prompts } from './prompts/Prompts.tsx';
 import { useTemplate } from './prompts/useTemplate.ts';
 import { Variables } from './prompts/Variables.tsx';
@@ -20,6 +20,7 @@ import { SourceNote } from './replay/SourceNote.tsx';
 import { empty_thread, isAnswering, pathOf } from './thread.ts';
 import { useChatPrice, type ChatPrice } from './useChatPrice.ts';
 import { useConversation } from './useConversation.ts';
+import type { Turn } from './turn.ts';
 
 type Props = {
   model: ModelView;

@@ -5,10 +5,11 @@ import { Card } from '../../ui/Page.tsx';
 import { chatSamples, style_choices } from '../../ui/samples.ts';
 import { ChatSamples } from '../../ui/Samples.tsx';
 import { blank_draft, type Draft } from './Composer.tsx';
-import { fieldsOf, nextTurn, readTools, sharedSettings, withFields, type Settings, type Turn } from './conversation.ts';
+import { fieldsOf, nextTurn, readTools, sharedSettings, withFields, type Settings } from './conversation.ts';
 import { JsonBox } from './JsonBox.tsx';
 import { ShareButton } from './ShareButton.tsx';
 import { styles } from './styles/styles.ts';
+import type { Turn } from './turn.ts';
 
 type Props = {
   model: ModelView;

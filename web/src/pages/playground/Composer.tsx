@@ -3,9 +3,10 @@ import { PaperClipIcon } from '@heroicons/react/24/outline';
 import { PaperAirplaneIcon, StopIcon } from '@heroicons/react/24/solid';
 import { useState, type ReactNode } from 'react';
 import { AttachmentView } from './AttachmentView.tsx';
-import { acceptOf, attach, attached_max_bytes, sizeOf, type Attachment, type AttachmentKind } from './attachments.ts';
+import { acceptOf, attach, attached_max_bytes, sizeOf } from './attachments.ts';
 import { record_seconds_max, RecordButton, RecorderPlace, useRecorder } from './record/RecordPart.tsx';
 import { longestSeconds } from './record/wav.ts';
+import type { Attachment, AttachmentKind } from './turn.ts';
 
 /** The message being written. */
 export type Draft = { text: string; files: Attachment[] };

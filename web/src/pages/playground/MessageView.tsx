@@ -2,8 +2,8 @@ import { ActionIcon, Box, Button, Group, Text, Textarea } from '@mantine/core';
 import { PencilIcon } from '@heroicons/react/24/outline';
 import { useState } from 'react';
 import { AttachmentView } from './AttachmentView.tsx';
-import type { ModelAnswer, Turn } from './conversation.ts';
 import { Versions, type Pager } from './Versions.tsx';
+import type { ModelAnswer, Turn } from './turn.ts';
 
 type Props = {
   turn: Exclude<Turn, ModelAnswer>;

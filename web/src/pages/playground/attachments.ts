@@ -1,22 +1,6 @@
 import type { ModelView } from '../../../../src/dashboard/views/models.ts';
 import type { ChatStyle } from '../../../../src/dashboard/views/playground.ts';
-
-/** A file or a link in a chat, beside the words: it is sent with every call of the conversation. */
-export type Attachment = AttachedFile | ImageLink;
-
-/** An image elsewhere, which the model's provider loads. A stored call may have one. */
-type ImageLink = { kind: 'link'; name: string; url: string; detail?: string };
-
-type AttachedFile = {
-  kind: AttachmentKind;
-  name: string;
-  media_type: string;
-  /** Base64 of its bytes. */
-  data: string;
-  size_bytes: number;
-};
-
-export type AttachmentKind = 'image' | 'document' | 'audio';
+import type { AttachedFile, Attachment, AttachmentKind } from './turn.ts';
 
 /** The size of all files of a conversation: a call may have 32 MB, and base64 makes three bytes four. */
 export const attached_max_bytes = 20_000_000;

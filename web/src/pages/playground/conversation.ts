@@ -1,34 +1,7 @@
 import { Failure, isRecord } from '../../api.ts';
-import type { Cost } from '../../../../src/dashboard/views/common.ts';
 import type { ChatStyle } from '../../../../src/dashboard/views/playground.ts';
-import type { Attachment } from './attachments.ts';
 import { parseJson } from './json.ts';
-
-/** A turn of the conversation with one model. */
-export type Turn =
-  | { role: 'user'; text: string; files: Attachment[] }
-  /** Results of the tools that were just called, the same for each of them. */
-  | { role: 'tool'; text: string; ids: string[] }
-  | ModelAnswer;
-
-export type ModelAnswer = {
-  role: 'assistant';
-  text: string;
-  thinking: string;
-  tools: ToolCall[];
-  state: 'streaming' | 'done' | 'stopped' | 'failed';
-  finish: string | undefined;
-  error: AnswerError | undefined;
-  request_id: string | undefined;
-  bill: Bill | undefined;
-  vote?: Vote | undefined;
-};
-
-/** Which answers were good, of one model or of several side by side. */
-export type Vote = 'up' | 'down';
-
-/** A Failure in a form that can be stored. */
-type AnswerError = { message: string; status: number; request_id: string | undefined };
+import type { AnswerError, Attachment, ModelAnswer, ToolCall, Turn } from './turn.ts';
 
 export function answerError(error: unknown): AnswerError {
   if (error instanceof Failure) return { message: error.message, status: error.status, request_id: error.request_id };
@@ -39,18 +12,8 @@ export function failureOf({ message, status, request_id }: AnswerError): Failure
   return new Failure(status, { message, ...(request_id !== undefined && { request_id }) });
 }
 
-export type ToolCall = {
-  /** Which of the answer's calls it is. */
-  key: number;
-  id: string;
-  name: string;
-  arguments: string;
-};
-
 /** The part of an answer in one event of a stream. */
 export type Delta = { text?: string; thinking?: string; tools?: (Pick<ToolCall, 'key'> & Partial<ToolCall>)[] };
-
-export type Bill = { input_tokens: number; output_tokens: number; cost: Cost; total_ms: number };
 
 export type Settings = {
   style: ChatStyle;

@@ -1,6 +1,7 @@
 import { isRecord } from '../../api.ts';
-import { settingsIn, type Settings, type Turn } from './conversation.ts';
+import { settingsIn, type Settings } from './conversation.ts';
 import { merged, pathOf, type Thread } from './thread.ts';
+import type { Turn } from './turn.ts';
 
 /** A conversation of the playground as it is saved, with one model or several side by side. */
 export type SavedConversation = {

@@ -1,4 +1,4 @@
-import type { Turn } from './conversation.ts';
+import type { Turn } from './turn.ts';
 
 /** A turn with its place: below the turn that it follows. Turns that follow the same one are versions of each other. */
 export type ThreadNode = { id: string; parent: string | undefined; turn: Turn };

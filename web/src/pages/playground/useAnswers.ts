@@ -4,16 +4,9 @@ import type { ChatView } from '../../../../src/dashboard/views/activity.ts';
 import { api } from '../../api.ts';
 import { usePlace } from '../../session.tsx';
 import { streamChat } from './chat-stream.ts';
-import {
-  answerError,
-  empty_answer,
-  withDelta,
-  type Bill,
-  type ModelAnswer,
-  type Settings,
-  type Turn,
-} from './conversation.ts';
+import { answerError, empty_answer, withDelta, type Settings } from './conversation.ts';
 import { styles } from './styles/styles.ts';
+import type { Bill, ModelAnswer, Turn } from './turn.ts';
 
 type Question = {
   /** The id of the answer. */

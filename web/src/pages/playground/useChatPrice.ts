@@ -5,8 +5,9 @@ import { api } from '../../api.ts';
 import { usePlace } from '../../session.tsx';
 import { sizeOf } from './attachments.ts';
 import type { Draft } from './Composer.tsx';
-import { attachmentsIn, nextTurn, readTools, type Settings, type Turn } from './conversation.ts';
+import { attachmentsIn, nextTurn, readTools, type Settings } from './conversation.ts';
 import { styles } from './styles/styles.ts';
+import type { Turn } from './turn.ts';
 
 /** To learn a price, the files of a conversation are sent along: not those that take long. */
 const weighed_max_bytes = 1_000_000;

@@ -2,12 +2,13 @@ import { useQueryClient } from '@tanstack/react-query';
 import { useCallback, useEffect, useRef, useState } from 'react';
 import { usePlace } from '../../session.tsx';
 import { announce, browser_store, listen, StoreProblem } from './conversation-store.ts';
-import { empty_answer, nextTurn, type ModelAnswer, type Settings, type Turn, type Vote } from './conversation.ts';
+import { empty_answer, nextTurn, type Settings } from './conversation.ts';
 import { atRest, mergedConversation, titleOf, type SavedConversation } from './saved-conversation.ts';
 import { addTurns, changeTurn, empty_thread, goTo, isAnswering, newId, pathOf, pathTo, type Thread } from './thread.ts';
 import type { Replay } from './replay/replay.ts';
 import { useAnswers } from './useAnswers.ts';
 import type { Draft } from './Composer.tsx';
+import type { ModelAnswer, Turn, Vote } from './turn.ts';
 
 type Threads = SavedConversation['threads'];
 

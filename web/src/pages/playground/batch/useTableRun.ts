@@ -3,12 +3,13 @@ import { useEffect, useRef, useState } from 'react';
 import type { EstimateView } from '../../../../../src/dashboard/views/playground.ts';
 import { api, Failure, isRecord } from '../../../api.ts';
 import { usePlace } from '../../../session.tsx';
-import type { Settings, Turn } from '../conversation.ts';
+import type { Settings } from '../conversation.ts';
 import { filled } from '../prompts/template.ts';
 import { styles } from '../styles/styles.ts';
 import { callOnce } from '../whole-call.ts';
 import type { Table } from './csv.ts';
 import { runRows, waiting_row, type RowState } from './run-rows.ts';
+import type { Turn } from '../turn.ts';
 
 type Job = { table: Table; model: string; text: string; settings: Settings };
 

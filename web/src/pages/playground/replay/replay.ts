@@ -1,9 +1,10 @@
 import type { ChatContentView, ChatView } from '../../../../../src/dashboard/views/activity.ts';
-import { settingsIn, type ModelAnswer, type Settings } from '../conversation.ts';
+import { settingsIn, type Settings } from '../conversation.ts';
 import type { Source } from '../saved-conversation.ts';
 import { addTurns, empty_thread, type Thread } from '../thread.ts';
 import { readAnswer, readMessages, type ReadMessages } from './stored-messages.ts';
 import { readSettings, type ReadSettings } from './stored-settings.ts';
+import type { ModelAnswer } from '../turn.ts';
 
 /** A stored call, ready to be changed and asked again. */
 export type Replay = {

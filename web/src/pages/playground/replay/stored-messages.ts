@@ -1,7 +1,7 @@
 import { isRecord } from '../../../api.ts';
-import type { Attachment } from '../attachments.ts';
-import { empty_answer, type ModelAnswer, type ToolCall, type Turn } from '../conversation.ts';
+import { empty_answer } from '../conversation.ts';
 import { textIn } from '../styles/style.ts';
+import type { Attachment, ModelAnswer, ToolCall, Turn } from '../turn.ts';
 
 /** A stored message, in the form of chat completions whatever the style of its call was. */
 type StoredMessage = Record<string, unknown>;

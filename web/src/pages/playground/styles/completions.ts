@@ -1,7 +1,8 @@
 import { isRecord } from '../../../api.ts';
-import { dataUrl, type Attachment } from '../attachments.ts';
-import { fieldsOf, type Delta, type Settings, type Turn } from '../conversation.ts';
+import { dataUrl } from '../attachments.ts';
+import { fieldsOf, type Delta, type Settings } from '../conversation.ts';
 import { textIn, type Heard, type Style } from './style.ts';
+import type { Attachment, Turn } from '../turn.ts';
 
 /** The chat-completions style. */
 export const completions: Style = {

@@ -1,8 +1,8 @@
 import { isRecord } from '../../../api.ts';
-import type { Attachment } from '../attachments.ts';
-import { fieldsOf, type Settings, type Turn } from '../conversation.ts';
+import { fieldsOf, type Settings } from '../conversation.ts';
 import { parseJson } from '../json.ts';
 import { textIn, type Heard, type Style } from './style.ts';
+import type { Attachment, Turn } from '../turn.ts';
 
 /** The messages style. */
 export const messages: Style = { bodyOf, streamed: { stream: true }, hear };

@@ -1,4 +1,5 @@
-import type { Delta, Settings, Turn } from '../conversation.ts';
+import type { Delta, Settings } from '../conversation.ts';
+import type { Turn } from '../turn.ts';
 
 /** The content of an event of a stream; undefined parts are not for people. */
 export type Heard = {
