@@ -1,3 +1,4 @@
+import { Semaphore } from '../concurrency/semaphore.ts';
 import { readContent, storeContent, type ContentKeys, type StoredContent } from '../db/content.ts';
 import type { Db, Queryable, Tx } from '../db/database.ts';
 import { randomBase62 } from '../lib/ids.ts';
@@ -17,7 +18,7 @@ type Parts = { readonly db: Db; readonly content_keys: ContentKeys };
 /** The bounds of one person in one account. Sizes are those before compression. */
 export const playground_bounds = {
   conversations_max: 1_000,
-  line_bytes_max: 40_000,
+  line_bytes_max: 60_000,
   turns_bytes_max: 2_000_000,
   files_bytes_max: 20_000_000,
   total_bytes_max: 500_000_000,
@@ -163,7 +164,21 @@ async function opened(
 }
 
 /** A reason why nothing was stored. */
-export type NotStored = 'off' | 'deleted' | 'too many' | 'no room';
+export type NotStored = 'off' | 'deleted' | 'too many' | 'no room' | 'busy';
+
+/** Saves of one person wait for each other here, on no connection, before they would in the database. */
+const saves = new Semaphore({ name: 'Conversations of the playground', bound: 4, key_bound: 1, queue_bound: 500 });
+const turn_limit_ms = 20_000;
+
+async function inTurn<T>({ account_id, user_id }: PlaygroundOwner, work: () => Promise<T>): Promise<T | 'busy'> {
+  const permit = await saves.acquire(`${account_id} ${user_id}`, { timeout_ms: turn_limit_ms });
+  if (!permit) return 'busy';
+  try {
+    return await work();
+  } finally {
+    permit.release();
+  }
+}
 
 export type NewTurns = {
   /** The version that the browser knew; 0: none. */
@@ -190,7 +205,7 @@ export async function savePlayground(
     encryptPart(content_keys, name, 'line', line),
     encryptPart(content_keys, name, 'turns', turns),
   ]);
-  return db.tx(async (tx) => {
+  const save = async (tx: Tx): Promise<Saved> => {
     const before = await lockConversation(tx, name, now);
     if (before === 'off' || before === 'deleted') return before;
     if (before && before.version > 0 && before.version !== version) return { newest: before.version };
@@ -214,7 +229,8 @@ export async function savePlayground(
       ],
     );
     return { version: next };
-  });
+  };
+  return inTurn(name, () => db.tx(save));
 }
 
 /** Stores a file, before the turns that name it. One that is there stays as it is: its id was chosen for this content. */
@@ -225,7 +241,7 @@ export async function savePlaygroundFile(
   now: Date,
 ): Promise<'stored' | 'conversation full' | NotStored> {
   const encrypted = await encryptPart(content_keys, name, file_id, text);
-  return db.tx(async (tx) => {
+  const save = async (tx: Tx): Promise<'stored' | 'conversation full' | NotStored> => {
     const before = await lockConversation(tx, name, now);
     if (before === 'off' || before === 'deleted') return before;
     if ((await missingFiles(tx, name, [file_id])).length === 0) return 'stored';
@@ -239,7 +255,8 @@ export async function savePlaygroundFile(
     }
     await putContent(tx, name, encrypted, now);
     return 'stored';
-  });
+  };
+  return inTurn(name, () => db.tx(save));
 }
 
 /** Leaves a tombstone of a conversation. One that is not there needs none. */
@@ -247,11 +264,11 @@ export async function deletePlayground(
   db: Db,
   { account_id, user_id, id }: ConversationName,
   now: Date,
-): Promise<void> {
-  await db.tx(async (tx) => {
-    const name = { account_id, user_id, id };
+): Promise<'deleted' | 'busy'> {
+  const name = { account_id, user_id, id };
+  const leaveTombstone = async (tx: Tx): Promise<'deleted'> => {
     const before = await lockConversation(tx, name, now);
-    if (before === undefined || before === 'off' || before === 'deleted') return;
+    if (before === undefined || before === 'off' || before === 'deleted') return 'deleted';
     await tx.query(
       `with emptied as (
          delete from playground_contents where account_id = $1 and user_id = $2 and conversation_id = $3)
@@ -266,7 +283,9 @@ export async function deletePlayground(
           order by version desc offset ${playground_bounds.tombstones_max})`,
       [account_id, user_id],
     );
-  });
+    return 'deleted';
+  };
+  return inTurn(name, () => db.tx(leaveTombstone));
 }
 
 type EncryptedPart = StoredContent & { id: string; size_bytes: number };

@@ -37,9 +37,12 @@ const turns_body_max = 2 * (turns_bytes_max + line_bytes_max) + 100_000;
 const file_body_max = Math.ceil((files_bytes_max * 4) / 3) + 100_000;
 const files_max = 1_000;
 
+const whose = { person: { description: 'The person whose page asks.', schema: { type: 'string' } } };
+const own = { limited: 'same', query: whose } as const;
+
 const list_conversations = account_endpoint('GET', '/conversations', 'run', list, {
   limited: 'same',
-  query: { since: { description: 'Only changes after this version.', schema: { type: 'integer' } } },
+  query: { ...whose, since: { description: 'Only changes after this version.', schema: { type: 'integer' } } },
 });
 
 async function list(app: ConversationParts, call: AccountCall) {
@@ -52,8 +55,8 @@ async function list(app: ConversationParts, call: AccountCall) {
   const page = is_on ? await listPlayground(app, owner, since, now) : { lines: [], has_more: false };
   const body: ConversationChanges = {
     days,
+    is_encrypted: app.content_keys.current !== undefined,
     is_on,
-    has_stored: state !== undefined && state.version > 0,
     epoch: state?.epoch ?? null,
     data: page.lines.map(({ line, ...facts }) => ({ ...facts, line: line ?? null })),
     has_more: page.has_more,
@@ -62,7 +65,7 @@ async function list(app: ConversationParts, call: AccountCall) {
 }
 
 /** Switches it on, or off: then `remove` says whether what is on the server goes. */
-const switch_conversations = account_endpoint('PUT', '/conversations', 'run', setChoice, { limited: 'same' });
+const switch_conversations = account_endpoint('PUT', '/conversations', 'run', setChoice, own);
 
 async function setChoice(app: ConversationParts, call: AccountCall) {
   const owner = ownerOf(call);
@@ -76,7 +79,7 @@ async function setChoice(app: ConversationParts, call: AccountCall) {
   return { status: 200, body: { ok: true } };
 }
 
-const get_conversation = account_endpoint('GET', '/conversations/{id}', 'run', read, { limited: 'same' });
+const get_conversation = account_endpoint('GET', '/conversations/{id}', 'run', read, own);
 
 async function read(app: ConversationParts, call: AccountCall) {
   const name = nameOf(call);
@@ -91,7 +94,7 @@ async function read(app: ConversationParts, call: AccountCall) {
 
 /** Saves one: refused with 409 if it is not at the version any more that the browser knew. */
 const put_conversation = account_endpoint('PUT', '/conversations/{id}', 'run', save, {
-  limited: 'same',
+  ...own,
   body_limit_bytes: turns_body_max,
 });
 
@@ -120,14 +123,15 @@ async function save(app: ConversationParts, call: AccountCall) {
 }
 
 /** Leaves a tombstone, so that copies in other browsers go. One that is not there is no failure. */
-const delete_conversation = account_endpoint('DELETE', '/conversations/{id}', 'run', remove, { limited: 'same' });
+const delete_conversation = account_endpoint('DELETE', '/conversations/{id}', 'run', removeOne, own);
 
-async function remove(app: ConversationParts, call: AccountCall) {
-  await deletePlayground(app.db, nameOf(call), new Date(app.clock.now()));
+async function removeOne(app: ConversationParts, call: AccountCall) {
+  const outcome = await deletePlayground(app.db, nameOf(call), new Date(app.clock.now()));
+  if (outcome === 'busy') throw refusal(outcome);
   return { status: 200, body: { ok: true } };
 }
 
-const get_file = account_endpoint('GET', '/conversations/{id}/files/{file}', 'run', readFile, { limited: 'same' });
+const get_file = account_endpoint('GET', '/conversations/{id}/files/{file}', 'run', readFile, own);
 
 async function readFile(app: ConversationParts, call: AccountCall) {
   const data = await readPlaygroundFile(app, fileNameOf(call), new Date(app.clock.now()));
@@ -137,7 +141,7 @@ async function readFile(app: ConversationParts, call: AccountCall) {
 }
 
 const put_file = account_endpoint('PUT', '/conversations/{id}/files/{file}', 'run', saveFile, {
-  limited: 'same',
+  ...own,
   body_limit_bytes: file_body_max,
 });
 
@@ -182,8 +186,14 @@ function checkOffered(app: Pick<ConversationParts, 'catalog'>, call: AccountCall
   });
 }
 
+/** Throws ApiError 409 where a page of somebody else sends them, who signed in here before. */
 function ownerOf(call: AccountCall) {
-  return ownerIn(call, 'keep conversations');
+  const owner = ownerIn(call, 'keep conversations');
+  if ((call.query.get('person') ?? owner.user_id) === owner.user_id) return owner;
+  throw new ApiError('conflict', 'Somebody else has signed in by now. Load the page again.', {
+    code: 'another_person',
+    param: 'person',
+  });
 }
 
 function nameOf(call: AccountCall) {
@@ -247,6 +257,10 @@ function refusal(reason: NotStored): ApiError {
     case 'too many':
       return new ApiError('conflict', `At most ${conversations_max} conversations are kept. Delete some first.`, {
         code: 'too_many_conversations',
+      });
+    case 'busy':
+      return new ApiError('rate_limit', 'Too many conversations are being saved at the moment. Try again shortly.', {
+        headers: { 'retry-after': '2' },
       });
     case 'no room':
       return new ApiError(

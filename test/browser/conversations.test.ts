@@ -255,7 +255,7 @@ test('what one tab says is in the other, and a conversation that one deletes is 
   await second.getByRole('button', { name: 'More for From the first tab' }).click();
   await second.getByRole('menuitem', { name: 'Delete' }).click();
   await second.getByRole('button', { name: 'Delete', exact: true }).click();
-  await page.getByText('This conversation was deleted in another tab.').waitFor();
+  await page.getByText('This conversation was deleted in another tab or browser.').waitFor();
   await second.close();
 }, 300_000);
 

@@ -70,8 +70,8 @@ describe('keeping conversations on the server', () => {
     const developer = await memberOf(test, owner, 'developer');
     expect(await changesOf(developer)).toEqual({
       days: 30,
+      is_encrypted: true,
       is_on: false,
-      has_stored: false,
       epoch: null,
       data: [],
       has_more: false,
@@ -85,7 +85,6 @@ describe('keeping conversations on the server', () => {
     const { id, version } = await savedBy(developer);
     expect(await changesOf(developer)).toMatchObject({
       is_on: true,
-      has_stored: true,
       epoch: expect.stringMatching(/^\w{16}$/),
       data: [{ id, version, is_deleted: false, line: '{"title":"A title"}' }],
     });
@@ -99,12 +98,12 @@ describe('keeping conversations on the server', () => {
     const { epoch } = await changesOf(developer);
     const choose = (body: object) => developer.send('PUT', `${developer.base}/conversations`, body);
     okBody(await choose({ is_on: false }));
-    expect(await changesOf(developer)).toMatchObject({ is_on: false, has_stored: true, data: [] });
+    expect(await changesOf(developer)).toMatchObject({ is_on: false, data: [] });
     expect(errorOf(await put(developer, id, {}))).toMatchObject({ status: 403 });
     okBody(await choose({ is_on: true }));
     expect(await changesOf(developer)).toMatchObject({ epoch, data: [{ id }] });
     okBody(await choose({ is_on: false, remove: true }));
-    expect(await changesOf(developer)).toMatchObject({ is_on: false, has_stored: false, epoch: null });
+    expect(await changesOf(developer)).toMatchObject({ is_on: false, epoch: null });
     await switchOn(developer);
     const anew = await changesOf(developer);
     expect([anew.data, anew.epoch === epoch]).toEqual([[], false]);
@@ -156,6 +155,30 @@ describe('a conversation on the server', () => {
       expect((await outsider.send('DELETE', `${owner.base}/conversations/${mine.id}`)).status).toBe(status);
     }
     expect(okBody(await read(owner, mine.id))).toEqual({ version: mine.version, turns: '{"said":"Only for me"}' });
+  });
+
+  it('is not taken from the page of somebody who signed in before in the same browser', async () => {
+    const developer = await memberOf(test, owner, 'developer');
+    await switchOn(developer);
+    const { id } = await savedBy(developer);
+    const of = (who: Someone) => `?person=${who.user_id}`;
+    const body = { version: 0, line: '{}', turns: '{}', files: [] };
+    for (const [method, path, sent] of [
+      ['GET', '/conversations', undefined],
+      ['PUT', '/conversations', { is_on: false, remove: true }],
+      ['GET', `/conversations/${id}`, undefined],
+      ['PUT', `/conversations/${newId()}`, body],
+      ['DELETE', `/conversations/${id}`, undefined],
+      ['GET', `/conversations/${id}/files/${newId()}`, undefined],
+      ['PUT', `/conversations/${id}/files/${newId()}`, { data: 'QQ==' }],
+    ] as const) {
+      const refused = await developer.send(method, developer.base + path + of(owner), sent);
+      expect(errorOf(refused), `${method} ${path}`).toMatchObject({ status: 409, code: 'another_person' });
+    }
+    const { data } = okBody<ConversationChanges>(
+      await developer.get(`${developer.base}/conversations${of(developer)}`),
+    );
+    expect(data).toMatchObject([{ id, is_deleted: false }]);
   });
 
   it.each(['viewer', 'billing'] as const)('is not for the role %s, which runs no models', async (role) => {
@@ -287,6 +310,7 @@ describe('two browsers that save at once', () => {
       for (let tries = 1; ; tries += 1) {
         const saved = await put(owner, id, { version, turns: JSON.stringify(mine) });
         if (saved.status === 200) return tries;
+        if (saved.status === 503 || saved.status === 429) continue; // a machine that has much else to do
         expect(errorOf(saved)).toMatchObject({ status: 409, code: 'changed_elsewhere' });
         const newest = okBody<StoredConversation>(await read(owner, id));
         version = newest.version;
@@ -302,18 +326,18 @@ describe('two browsers that save at once', () => {
 });
 
 describe('what a person may have', () => {
-  it('is at most 2 MB of turns, 40 kB of a line and 20 MB of files in a conversation', async () => {
+  it('is at most 2 MB of turns, 60 kB of a line and 20 MB of files in a conversation', async () => {
     const id = newId();
     const text = (bytes: number) => JSON.stringify({ a: 'é'.repeat(Math.ceil((bytes - 8) / 2)) }); // two bytes each
     okBody(await put(owner, id, { turns: text(1_999_999) }));
     for (const [param, body] of [
       ['turns', { turns: text(2_000_002) }],
-      ['line', { line: text(40_002) }],
+      ['line', { line: text(60_002) }],
     ] as const)
       expect(errorOf(await put(owner, newId(), body))).toMatchObject({
         status: 413,
         param,
-        message: expect.stringMatching(/at most (2 MB|40 kB)/),
+        message: expect.stringMatching(/at most (2 MB|60 kB)/),
       });
     expect((await put(owner, newId(), { turns: text(5_000_000) })).status).toBe(413);
     const third = 'A'.repeat(9_000_000); // of 6.75 MB

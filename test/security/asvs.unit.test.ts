@@ -62,7 +62,7 @@ it('the dashboard keeps ids, choices, conversations of the playground and times 
     'web/src/guide/samples.ts', // the language of examples
     'web/src/pages/activity/chosen-columns.ts',
     'web/src/pages/home/FirstSteps.tsx',
-    'web/src/pages/playground/conversation-store.ts',
+    'web/src/pages/playground/tables.ts',
     'web/src/session.tsx',
     'web/src/ui/language.ts', // the language that was chosen here
     'web/src/updated.ts',

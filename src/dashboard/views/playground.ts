@@ -47,13 +47,13 @@ export type PromptView = PromptLineView & {
 
 /**
  * Conversations that the person keeps on the server, from a version on. `days`: how long one stays after its last change;
- * 0: the operator does not allow any. `epoch` is another one after everything was removed. `has_stored`: some may be there
- * although it is switched off.
+ * 0: the operator does not allow any. `epoch` is another one after everything was removed.
  */
 export type ConversationChanges = {
   days: number;
+  /** The operator has set a secret for it. */
+  is_encrypted: boolean;
   is_on: boolean;
-  has_stored: boolean;
   epoch: string | null;
   data: ConversationChange[];
   has_more: boolean;

@@ -21,13 +21,16 @@ import { NameForm } from '../../ui/NameForm.tsx';
 import { announce, browser_store } from './conversation-store.ts';
 import { saveFile } from './save-file.ts';
 import { asMarkdown, foundIn, type ConversationLine } from './saved-conversation.ts';
-import { conversations_key, useOwner, type Conversation } from './useConversation.ts';
+import { joinedLines } from './server/joined-lines.ts';
+import { KeepOnServer } from './server/KeepOnServer.tsx';
+import { conversations_key, useOwner, useServer, useSynchroniser } from './server/useServer.ts';
+import type { Conversation } from './useConversation.ts';
 
 type Props = { conversation: Conversation; openChat: (id: string, models: string[]) => void };
 
 const shown_max = 50;
 
-/** The conversations of this person with this account, in this browser: to open, to rename, to export, to delete. */
+/** The conversations of this person with this account: to open, to rename, to export, to delete. */
 export function Conversations({ conversation, openChat }: Props) {
   const owner = useOwner();
   const query = useQuery({
@@ -36,6 +39,7 @@ export function Conversations({ conversation, openChat }: Props) {
     retry: false,
     networkMode: 'always', // they are here
   });
+  const { view, error, sending, synchroniser } = useServer();
   const { problem } = conversation;
   return (
     <Card
@@ -59,21 +63,38 @@ export function Conversations({ conversation, openChat }: Props) {
           </Alert>
         )}
         <Loaded query={query} height={104}>
-          {(lines) => <Lines lines={lines} conversation={conversation} openChat={openChat} />}
+          {(local) => (
+            <Lines
+              lines={joinedLines(local, view?.lines ?? [])}
+              is_on={view?.is_on ?? false}
+              conversation={conversation}
+              openChat={openChat}
+            />
+          )}
         </Loaded>
+        {error && (
+          <Text size="xs" c="dimmed" role="status">
+            What is on the server could not be read. {error.message}
+          </Text>
+        )}
+        {view && <KeepOnServer view={view} sending={sending} synchroniser={synchroniser} />}
       </Stack>
     </Card>
   );
 }
 
-function Lines({ lines, conversation, openChat }: Props & { lines: readonly ConversationLine[] }) {
+type LinesProps = Props & { lines: readonly ConversationLine[]; is_on: boolean };
+
+function Lines({ lines, is_on, conversation, openChat }: LinesProps) {
   const [search, setSearch] = useState('');
   const [shown, setShown] = useState(shown_max);
   const matches = foundIn(lines, search);
   if (lines.length === 0) {
     return (
       <Text size="sm" c="dimmed">
-        Conversations are saved in this browser, for you alone. They stay when you sign out.
+        {is_on
+          ? 'Conversations are saved in this browser and on the server, for you alone.'
+          : 'Conversations are saved in this browser, for you alone. They stay when you sign out.'}
       </Text>
     );
   }
@@ -115,31 +136,47 @@ function Lines({ lines, conversation, openChat }: Props & { lines: readonly Conv
 
 type LineProps = { line: ConversationLine; is_open: boolean; open: () => void; discard: () => void };
 
-function Line({ line: { id, title, updated_at }, is_open, open, discard }: LineProps) {
+/** Acts of a line: on what this browser has, or else the server. */
+function useLineActs({ line: { id }, is_open, discard }: LineProps, close: () => void) {
   const owner = useOwner();
   const queries = useQueryClient();
-  const [dialog, setDialog] = useState<'rename' | 'delete'>();
-  const [error, setError] = useState<Error>();
-  const close = () => setDialog(undefined);
+  const synchroniser = useSynchroniser();
   const done = (kind: 'saved' | 'removed') => {
     announce({ owner, kind, ids: [id] });
     close();
     void queries.invalidateQueries({ queryKey: conversations_key(owner) });
   };
+  return {
+    is_on_server: synchroniser.is_on,
+    rename: async (name: string) => {
+      await synchroniser.bring(id).catch(() => undefined); // without a network, what is here gets the name
+      await browser_store.rename(owner, id, name);
+      synchroniser.sendSoon();
+      done('saved');
+    },
+    remove: async () => {
+      if (is_open) discard();
+      await synchroniser.remove(id);
+      done('removed');
+    },
+    download: async (form: 'json' | 'md') => {
+      const saved = (await browser_store.load(owner, id)) ?? (await synchroniser.bring(id));
+      if (!saved) return;
+      const name = `conversation-${new Date(saved.created_at).toISOString().slice(0, 10)}`;
+      if (form === 'md') saveFile(`${name}.md`, 'text/markdown', asMarkdown(saved));
+      else saveFile(`${name}.json`, 'application/json', JSON.stringify(saved, undefined, 2));
+    },
+  };
+}
+
+function Line(props: LineProps) {
+  const { line, is_open, open } = props;
+  const { title, updated_at } = line;
+  const [dialog, setDialog] = useState<'rename' | 'delete'>();
+  const [error, setError] = useState<Error>();
+  const close = () => setDialog(undefined);
+  const { is_on_server, rename, remove, download } = useLineActs(props, close);
   const fail = (problem: unknown) => setError(problem instanceof Error ? problem : new Error(String(problem)));
-  const rename = (name: string) => browser_store.rename(owner, id, name).then(() => done('saved'), fail);
-  const remove = async () => {
-    if (is_open) discard();
-    await browser_store.remove(owner, [id]);
-    done('removed');
-  };
-  const download = async (form: 'json' | 'md') => {
-    const saved = await browser_store.load(owner, id);
-    if (!saved) return;
-    const name = `conversation-${new Date(saved.created_at).toISOString().slice(0, 10)}`;
-    if (form === 'md') saveFile(`${name}.md`, 'text/markdown', asMarkdown(saved));
-    else saveFile(`${name}.json`, 'application/json', JSON.stringify(saved, undefined, 2));
-  };
   return (
     <>
       <Group
@@ -173,21 +210,34 @@ function Line({ line: { id, title, updated_at }, is_open, open, discard }: LineP
       </Group>
       {error && <Failed error={error} />}
       <Modal opened={dialog === 'rename'} onClose={close} title="Rename the conversation">
-        <NameForm label="Title" length_max={100} act="Rename" name={title} submit={rename} />
+        <NameForm
+          label="Title"
+          length_max={100}
+          act="Rename"
+          name={title}
+          submit={(name) => void rename(name).catch(fail)}
+        />
       </Modal>
       <Modal opened={dialog === 'delete'} onClose={close} title="Delete the conversation?">
-        <DeleteForm title={title} remove={() => void remove().catch(fail)} cancel={close} />
+        <DeleteForm title={title} is_on={is_on_server} remove={() => void remove().catch(fail)} cancel={close} />
       </Modal>
     </>
   );
 }
 
-function DeleteForm({ title, remove, cancel }: { title: string; remove: () => void; cancel: () => void }) {
+type DeleteProps = { title: string; is_on: boolean; remove: () => void; cancel: () => void };
+
+function DeleteForm({ title, is_on, remove, cancel }: DeleteProps) {
   return (
     <Stack>
-      <Text size="sm">“{title}” is deleted from this browser. The calls stay in Activity, without their content.</Text>
+      <Text size="sm">
+        {is_on
+          ? `“${title}” is deleted on the server and in all your browsers.`
+          : `“${title}” is deleted from this browser.`}{' '}
+        The calls stay in Activity, without their content.
+      </Text>
       <Group>
-        <Button color="red" onClick={remove} data-autofocus>
+        <Button color="red.9" onClick={remove} data-autofocus>
           Delete
         </Button>
         <Button variant="default" onClick={cancel}>

@@ -1,5 +1,6 @@
 import type { ModelView } from '../../../../src/dashboard/views/models.ts';
 import type { ChatStyle } from '../../../../src/dashboard/views/playground.ts';
+import { newId } from './thread.ts';
 import type { AttachedFile, Attachment, AttachmentKind } from './turn.ts';
 
 /** The size of all files of a conversation: a call may have 32 MB, and base64 makes three bytes four. */
@@ -38,7 +39,14 @@ export async function attach(file: File, taken: readonly AttachmentKind[]): Prom
   const kind = taken.find((each) => accepted[each].includes(type));
   if (!kind) throw new Error(`${file.name}: files of the type ${type} are not accepted.`);
   const url = await dataUrlOf(file);
-  return { kind, name: file.name, media_type: type, data: url.slice(url.indexOf(',') + 1), size_bytes: file.size };
+  return {
+    id: newId(),
+    kind,
+    name: file.name,
+    media_type: type,
+    data: url.slice(url.indexOf(',') + 1),
+    size_bytes: file.size,
+  };
 }
 
 function dataUrlOf(file: File): Promise<string> {

@@ -1,138 +1,152 @@
-import { lineOf, mergedConversation, type ConversationLine, type SavedConversation } from './saved-conversation.ts';
+import { mergedConversation } from './merge.ts';
+import { lineOf, type ConversationLine, type SavedConversation } from './saved-conversation.ts';
+import { withFileIds } from './server/portable.ts';
+import { within, type StoredContent, type SyncRecord, type Tables } from './tables.ts';
+import { newId } from './thread.ts';
 
-/** Conversations in this browser, by IndexedDB: those of one person in one account have one owner. */
+/** Conversations in this browser: those of one person in one account have one owner. */
 
-const database_name = 'medley-playground';
-const lines_name = 'lines';
-const contents_name = 'conversations';
+/** A line with what the server has of it. `version`: the one that this browser has seen; undefined: none. */
+export type LocalLine = ConversationLine & { version: number | undefined; is_sent: boolean };
 
-type StoredLine = ConversationLine & { owner: string };
-type StoredContent = { id: string; owner: string; conversation: SavedConversation };
+/** `removed`: deleted here, and not yet on the server. */
+export type LocalList = { lines: LocalLine[]; removed: ReadonlySet<string> };
 
-/** A reason why nothing can be saved, for the person. */
-export class StoreProblem extends Error {
-  override name = 'StoreProblem';
-}
-
-let opening: Promise<IDBDatabase> | undefined;
-
-function database(): Promise<IDBDatabase> {
-  opening ??= open().catch((error: unknown) => {
-    opening = undefined; // another try may do better
-    throw error;
-  });
-  return opening;
-}
-
-function open(): Promise<IDBDatabase> {
-  return new Promise((resolve, reject) => {
-    const refuse = () =>
-      reject(
-        new StoreProblem('This browser saves nothing here, as in a private window: conversations end with the page.'),
-      );
-    if (typeof indexedDB === 'undefined') return refuse();
-    try {
-      const request = indexedDB.open(database_name, 1);
-      request.addEventListener('upgradeneeded', () => {
-        const lines = request.result.createObjectStore(lines_name, { keyPath: 'id' });
-        lines.createIndex('owner', 'owner');
-        request.result.createObjectStore(contents_name, { keyPath: 'id' });
-      });
-      request.addEventListener('error', refuse);
-      request.addEventListener('blocked', refuse);
-      request.addEventListener('success', () => {
-        const db = request.result;
-        // Another tab removes it, or the browser does: the next call opens it anew.
-        const end = () => {
-          db.close();
-          opening = undefined;
-        };
-        db.addEventListener('versionchange', end);
-        db.addEventListener('close', end);
-        resolve(db);
-      });
-    } catch {
-      refuse();
-    }
-    return undefined;
-  });
-}
-
-/** Runs `work` in a transaction and returns what it asked for, when it is written. */
-async function within<T>(
-  mode: IDBTransactionMode,
-  work: (lines: IDBObjectStore, contents: IDBObjectStore) => Promise<T>,
-): Promise<T> {
-  const db = await database();
-  const transaction = db.transaction([lines_name, contents_name], mode);
-  const ended = new Promise<void>((resolve, reject) => {
-    transaction.addEventListener('complete', () => resolve());
-    transaction.addEventListener('abort', () => reject(problemOf(transaction.error)));
-    transaction.addEventListener('error', () => reject(problemOf(transaction.error)));
-  });
-  ended.catch(() => undefined); // `work` may fail first, with the same
-  const result = await work(transaction.objectStore(lines_name), transaction.objectStore(contents_name)).catch(
-    (error: unknown) => {
-      throw problemOf(error);
-    },
-  );
-  await ended;
-  return result;
-}
-
-function problemOf(error: unknown): StoreProblem {
-  if (error instanceof DOMException && error.name === 'QuotaExceededError') {
-    return new StoreProblem('This browser has no room left. Delete conversations, or export and then delete them.');
-  }
-  return new StoreProblem('This browser could not save the conversation. Export it if you need it.');
-}
-
-function resultOf<T>(request: IDBRequest<T>): Promise<T> {
-  return new Promise((resolve, reject) => {
-    request.addEventListener('success', () => resolve(request.result));
-    request.addEventListener('error', () => reject(request.error ?? new Error('IndexedDB failed')));
-  });
-}
+const nothing_sent = { version: 0, sent_edit: undefined, files: [], is_removed: false };
 
 export const browser_store = {
-  list: (owner: string): Promise<ConversationLine[]> =>
-    within('readonly', (lines) => resultOf<StoredLine[]>(lines.index('owner').getAll(owner))),
+  list: (owner: string): Promise<LocalList> =>
+    within('readonly', async ({ lines, sync }) => {
+      const [stored, records] = [await lines.ofOwner(owner), await sync.ofOwner(owner)];
+      const by_id = new Map(records.map((record) => [record.id, record]));
+      return {
+        lines: stored.map(({ edit, ...line }) => {
+          const record = by_id.get(line.id);
+          return { ...line, version: record?.version, is_sent: record !== undefined && record.sent_edit === edit };
+        }),
+        removed: new Set(records.filter(({ is_removed }) => is_removed).map(({ id }) => id)),
+      };
+    }),
 
   load: (owner: string, id: string): Promise<SavedConversation | undefined> =>
-    within('readonly', async (_, contents) => {
-      const stored = await resultOf<StoredContent | undefined>(contents.get(id));
+    within('readonly', async ({ contents }) => {
+      const stored = await contents.get(id);
       return stored?.owner === owner ? stored.conversation : undefined;
     }),
 
   /** Saves it with what another tab may have added to it, and returns both. */
   save: (owner: string, conversation: SavedConversation): Promise<SavedConversation> =>
-    within('readwrite', async (lines, contents) => {
-      const before = await resultOf<StoredContent | undefined>(contents.get(conversation.id));
+    within('readwrite', async (tables) => {
+      const before = await tables.contents.get(conversation.id);
       const both = before ? mergedConversation(conversation, before.conversation) : conversation;
-      const content: StoredContent = { id: both.id, owner, conversation: both };
-      const line: StoredLine = { ...lineOf(both), owner };
-      await Promise.all([resultOf(contents.put(content)), resultOf(lines.put(line))]);
-      return both;
+      const complete = withFileIds(both, before?.conversation);
+      await put(tables, { id: both.id, owner, conversation: complete, edit: newId() });
+      return complete;
     }),
 
   rename: (owner: string, id: string, title: string): Promise<void> =>
-    within('readwrite', async (lines, contents) => {
-      const stored = await resultOf<StoredContent | undefined>(contents.get(id));
+    within('readwrite', async (tables) => {
+      const stored = await tables.contents.get(id);
       if (stored?.owner !== owner) return;
-      const conversation = { ...stored.conversation, title, is_named: true };
-      const line: StoredLine = { ...lineOf(conversation), owner };
-      await Promise.all([resultOf(contents.put({ ...stored, conversation })), resultOf(lines.put(line))]);
+      const conversation = { ...stored.conversation, title, is_named: true, named_at: Date.now() };
+      await put(tables, { ...stored, conversation, edit: newId() });
     }),
 
-  remove: (owner: string, ids: readonly string[]): Promise<void> =>
-    within('readwrite', async (lines, contents) => {
+  /** With an `epoch`, and where the server has had one, they are deleted there, too, once that can be. */
+  remove: (owner: string, ids: readonly string[], epoch?: string): Promise<void> =>
+    within('readwrite', async (tables) => {
       for (const id of ids) {
-        const line = await resultOf<StoredLine | undefined>(lines.get(id));
+        const [line, record] = [await tables.lines.get(id), await tables.sync.get(id)];
         if (line && line.owner !== owner) continue;
-        await Promise.all([resultOf(lines.delete(id)), resultOf(contents.delete(id))]);
+        await tables.lines.delete(id);
+        await tables.contents.delete(id);
+        const removed_in = epoch ?? record?.epoch;
+        if (removed_in === undefined) continue;
+        await tables.sync.put({ ...nothing_sent, ...record, id, owner, epoch: removed_in, is_removed: true });
       }
     }),
 };
+
+/** A conversation that is to be sent, and what the server had of it before. */
+export type Unsent = { conversation: SavedConversation; edit: string | undefined; record: SyncRecord | undefined };
+
+/** The state of what is on the server, beside the conversations. */
+export const sync_store = {
+  /** Returns ids of those that the server lacks in their last state, and of those to be deleted there. */
+  unsent: (
+    owner: string,
+    epoch: string,
+  ): Promise<{ changed: { id: string; edit: string | undefined }[]; removed: string[] }> =>
+    within('readonly', async ({ lines, sync }) => {
+      const records = await sync.ofOwner(owner);
+      const by_id = new Map(records.filter((record) => record.epoch === epoch).map((record) => [record.id, record]));
+      const changed = (await lines.ofOwner(owner)).filter(({ id, edit }) => {
+        const record = by_id.get(id);
+        return !record || record.sent_edit === undefined || record.sent_edit !== edit;
+      });
+      const removed = records.filter((record) => record.is_removed && record.epoch === epoch);
+      return { changed: changed.map(({ id, edit }) => ({ id, edit })), removed: removed.map(({ id }) => id) };
+    }),
+
+  begin: (owner: string, id: string, epoch: string): Promise<Unsent | undefined> =>
+    within('readwrite', async (tables) => {
+      const [stored, record] = [await tables.contents.get(id), await tables.sync.get(id)];
+      if (stored?.owner !== owner) return undefined;
+      const conversation = withFileIds(stored.conversation);
+      const edit = stored.edit ?? newId(); // an older version of the page stored it
+      if (stored.edit === undefined || conversation !== stored.conversation)
+        await put(tables, { ...stored, conversation, edit });
+      return { conversation, edit, record: record?.epoch === epoch ? record : undefined };
+    }),
+
+  /** Notes that the server has this edit. One that was deleted here meanwhile is to be deleted there. */
+  sent: (owner: string, record: Omit<SyncRecord, 'owner' | 'is_removed'>): Promise<void> =>
+    within('readwrite', async ({ contents, sync }) => {
+      const is_removed = (await contents.get(record.id)) === undefined;
+      await sync.put({ ...record, owner, is_removed });
+    }),
+
+  /**
+   * Takes over what the server has: in the place of what is here, if that was sent; else joined with it, to be sent.
+   * Undefined for one that was deleted here.
+   */
+  takeOver: (
+    owner: string,
+    theirs: SavedConversation,
+    { epoch, version, files }: Pick<SyncRecord, 'epoch' | 'version' | 'files'>,
+  ): Promise<SavedConversation | undefined> =>
+    within('readwrite', async (tables) => {
+      const { id } = theirs;
+      const [stored, record] = [await tables.contents.get(id), await tables.sync.get(id)];
+      if (record?.is_removed) return undefined;
+      if (stored && stored.owner !== owner) return undefined;
+      const is_sent = record?.epoch === epoch && record.sent_edit !== undefined && record.sent_edit === stored?.edit;
+      const edit = newId();
+      const conversation = stored && !is_sent ? mergedConversation(stored.conversation, theirs) : theirs;
+      await put(tables, { id, owner, conversation, edit });
+      const sent_edit = stored && !is_sent ? undefined : edit;
+      await tables.sync.put({ id, owner, epoch, version, files, sent_edit, is_removed: false });
+      return conversation;
+    }),
+
+  /** Removes copies of what was deleted elsewhere. Returns the ids of those that were here. */
+  drop: (owner: string, ids: readonly string[]): Promise<string[]> =>
+    within('readwrite', async ({ lines, contents, sync }) => {
+      const dropped: string[] = [];
+      for (const id of ids) {
+        const line = await lines.get(id);
+        if (line && line.owner !== owner) continue;
+        if (line) dropped.push(id);
+        await Promise.all([lines.delete(id), contents.delete(id), sync.delete(id)]);
+      }
+      return dropped;
+    }),
+};
+
+async function put({ contents, lines }: Tables, stored: StoredContent & { edit: string }): Promise<void> {
+  const { owner, conversation, edit } = stored;
+  await Promise.all([contents.put(stored), lines.put({ ...lineOf(conversation), owner, edit })]);
+}
 
 /** A change in one tab, for the others. */
 export type StoreChange = { owner: string; kind: 'saved' | 'removed'; ids: readonly string[] };
@@ -146,14 +160,26 @@ function tabs(): BroadcastChannel | undefined {
   return channel;
 }
 
+const here = new Set<(change: StoreChange) => void>();
+
 export function announce(change: StoreChange): void {
   tabs()?.postMessage(change);
 }
 
-/** Hears of changes in other tabs until it is ended. */
+/** Announces a change that came from the server, in this tab too. */
+export function announceEverywhere(change: StoreChange): void {
+  announce(change);
+  for (const hear of here) hear(change);
+}
+
+/** Hears of changes in other tabs and browsers until it is ended. */
 export function listen(hear: (change: StoreChange) => void): () => void {
   const from = tabs();
   const onMessage = ({ data }: MessageEvent<StoreChange>) => hear(data);
   from?.addEventListener('message', onMessage);
-  return () => from?.removeEventListener('message', onMessage);
+  here.add(hear);
+  return () => {
+    from?.removeEventListener('message', onMessage);
+    here.delete(hear);
+  };
 }

@@ -1,6 +1,6 @@
-import { isRecord } from '../../api.ts';
+import { isRecord } from '../../record.ts';
 import { settingsIn, type Settings } from './conversation.ts';
-import { merged, pathOf, type Thread } from './thread.ts';
+import { pathOf, type Thread } from './thread.ts';
 import type { Turn } from './turn.ts';
 
 /** A conversation of the playground as it is saved, with one model or several side by side. */
@@ -9,6 +9,8 @@ export type SavedConversation = {
   title: string;
   /** Somebody chose the title: it does not change with the first message. */
   is_named: boolean;
+  /** The time of that; absent where an older version of the page named it. */
+  named_at?: number | undefined;
   /** Ids of the models, the first one first. */
   models: string[];
   settings: Settings;
@@ -54,20 +56,6 @@ export function foundIn(lines: readonly ConversationLine[], search: string): Con
       return words.every((word) => all.includes(word));
     })
     .toSorted((a, b) => b.updated_at - a.updated_at);
-}
-
-/** Joins both versions of one conversation that two tabs have changed. Models and settings are those of the first. */
-export function mergedConversation(mine: SavedConversation, theirs: SavedConversation): SavedConversation {
-  const ids = new Set([...Object.keys(mine.threads), ...Object.keys(theirs.threads)]);
-  const threads = Object.fromEntries(
-    [...ids].flatMap((id) => {
-      const [own, other] = [mine.threads[id], theirs.threads[id]];
-      const thread = own && other ? merged(own, other) : (own ?? other);
-      return thread ? [[id, thread]] : [];
-    }),
-  );
-  const named = theirs.is_named ? { title: theirs.title, is_named: true } : {};
-  return { ...mine, ...named, threads };
 }
 
 /** The conversation as it is after its page was closed: an answer that was under way came to its end there. */

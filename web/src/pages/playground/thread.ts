@@ -63,21 +63,31 @@ export function changeTurn(thread: Thread, id: string, change: (turn: Turn) => T
   return node ? { ...thread, nodes: thread.nodes.with(at, { ...node, turn: change(node.turn) }) } : thread;
 }
 
-/** Returns all that two tabs said in the same conversation, with the place of the first of them. */
+/**
+ * Returns all that two tabs, or two browsers, said in the same conversation, with the place of the first of them; or with
+ * that of the second, if it only went on from there.
+ */
 export function merged(mine: Thread, theirs: Thread): Thread {
   const others = new Map(theirs.nodes.map((node) => [node.id, node]));
   const nodes = mine.nodes.map((node) => further(node, others.get(node.id)));
   const ids = new Set(mine.nodes.map(({ id }) => id));
   const more = theirs.nodes.filter(({ id }) => !ids.has(id));
-  return { nodes: [...nodes, ...more], leaf: mine.leaf ?? theirs.leaf };
+  const all = [...nodes, ...more];
+  const goes_on = mine.leaf === undefined || pathTo(all, theirs.leaf).some(({ id }) => id === mine.leaf);
+  return { nodes: all, leaf: goes_on ? (theirs.leaf ?? mine.leaf) : mine.leaf };
 }
 
-/** An answer comes to the tab that asked for it: another one may have only the beginning. */
+/** An answer comes to the tab that asked for it: another one may have only the beginning. The later vote stays. */
 function further(mine: ThreadNode, theirs: ThreadNode | undefined): ThreadNode {
   if (mine.turn.role !== 'assistant' || theirs?.turn.role !== 'assistant') return mine;
   const is_whole = mine.turn.state === 'done' || mine.turn.state === 'streaming';
   const is_further = theirs.turn.state === 'done' || theirs.turn.text.length > mine.turn.text.length;
-  return !is_whole && is_further ? theirs : mine;
+  const turn = !is_whole && is_further ? theirs.turn : mine.turn;
+  const bill = turn.bill ?? mine.turn.bill ?? theirs.turn.bill;
+  const is_later = (theirs.turn.voted_at ?? 0) > (mine.turn.voted_at ?? 0);
+  const { vote, voted_at } = is_later ? theirs.turn : mine.turn;
+  const is_same = turn === mine.turn && bill === turn.bill && !is_later;
+  return is_same ? mine : { ...mine, turn: { ...turn, bill, vote, voted_at } };
 }
 
 /** Tells whether its model is answering. */

@@ -7,6 +7,8 @@ export type Attachment = AttachedFile | ImageLink;
 type ImageLink = { kind: 'link'; name: string; url: string; detail?: string };
 
 export type AttachedFile = {
+  /** The same for the same content within a conversation, once that was saved. */
+  id?: string;
   kind: AttachmentKind;
   name: string;
   media_type: string;
@@ -35,6 +37,7 @@ export type ModelAnswer = {
   request_id: string | undefined;
   bill: Bill | undefined;
   vote?: Vote | undefined;
+  voted_at?: number | undefined;
 };
 
 /** Which answers were good, of one model or of several side by side. */

@@ -1,9 +1,12 @@
 import { useQueryClient } from '@tanstack/react-query';
 import { useCallback, useEffect, useRef, useState } from 'react';
-import { usePlace } from '../../session.tsx';
-import { announce, browser_store, listen, StoreProblem } from './conversation-store.ts';
+import { announce, browser_store, listen } from './conversation-store.ts';
 import { empty_answer, nextTurn, type Settings } from './conversation.ts';
-import { atRest, mergedConversation, titleOf, type SavedConversation } from './saved-conversation.ts';
+import { mergedConversation } from './merge.ts';
+import { atRest, titleOf, type SavedConversation } from './saved-conversation.ts';
+import type { Synchroniser } from './server/synchroniser.ts';
+import { conversations_key, useOwner, useSynchroniser } from './server/useServer.ts';
+import { StoreProblem } from './tables.ts';
 import { addTurns, changeTurn, empty_thread, goTo, isAnswering, newId, pathOf, pathTo, type Thread } from './thread.ts';
 import type { Replay } from './replay/replay.ts';
 import { useAnswers } from './useAnswers.ts';
@@ -13,11 +16,19 @@ import type { ModelAnswer, Turn, Vote } from './turn.ts';
 type Threads = SavedConversation['threads'];
 
 /** `id` is undefined until something was said. */
-type Current = Pick<SavedConversation, 'title' | 'is_named' | 'created_at' | 'threads' | 'source'> & {
+type Current = Pick<SavedConversation, 'title' | 'is_named' | 'named_at' | 'created_at' | 'threads' | 'source'> & {
   id: string | undefined;
 };
 
-const blank: Current = { id: undefined, title: '', is_named: false, created_at: 0, threads: {}, source: undefined };
+const blank: Current = {
+  id: undefined,
+  title: '',
+  is_named: false,
+  named_at: undefined,
+  created_at: 0,
+  threads: {},
+  source: undefined,
+};
 
 /** While an answer comes, it is saved this often. */
 const saved_every_ms = 3_000;
@@ -39,15 +50,6 @@ type Options = {
   onOpen: (conversation: SavedConversation) => void;
 };
 
-/** The key of the list of conversations of one owner. */
-export const conversations_key = (owner: string) => ['conversations', owner];
-
-/** The person in the account: their conversations are shown to nobody else. */
-export function useOwner(): string {
-  const { me, account } = usePlace();
-  return `${me.user.id} ${account.id}`;
-}
-
 /** A conversation, saved in this browser as it goes on, also from several tabs. */
 export function useConversation(options: Options) {
   const owner = useOwner();
@@ -60,7 +62,8 @@ export function useConversation(options: Options) {
     setCurrent(latest.current.current);
   }, []);
   const { ask, stop, streamOf } = useAnswers();
-  const { saveSoon, saveNow, saveNoMore, problem } = useSaving(owner, latest, update);
+  const synchroniser = useSynchroniser();
+  const { saveSoon, saveNow, saveNoMore, problem } = useSaving({ owner, latest, update, synchroniser });
 
   const setThread = useCallback(
     (model: string, make: (thread: Thread) => Thread) => {
@@ -73,7 +76,7 @@ export function useConversation(options: Options) {
     [update, saveSoon],
   );
 
-  useOpening({ owner, id: options.id, latest, update, stop, saveNow, setNotice });
+  useOpening({ owner, id: options.id, latest, update, stop, saveNow, setNotice, synchroniser });
   useOtherTabs({ owner, latest, update, stop, setNotice });
 
   const begin = () => {
@@ -133,7 +136,7 @@ function turnActs({ latest, setThread, ask, begin }: ActParts) {
       setThread(model, (thread) =>
         changeTurn(thread, answer_id, (turn) => ({
           ...answer,
-          vote: turn.role === 'assistant' ? turn.vote : undefined,
+          ...(turn.role === 'assistant' && { vote: turn.vote, voted_at: turn.voted_at }),
         })),
       );
     };
@@ -167,7 +170,7 @@ function turnActs({ latest, setThread, ask, begin }: ActParts) {
     show: (model: string, id: string) => setThread(model, (thread) => goTo(thread, id)),
     vote: (model: string, id: string, vote: Vote | undefined) =>
       setThread(model, (thread) =>
-        changeTurn(thread, id, (turn) => (turn.role === 'assistant' ? { ...turn, vote } : turn)),
+        changeTurn(thread, id, (turn) => (turn.role === 'assistant' ? { ...turn, vote, voted_at: Date.now() } : turn)),
       ),
   };
 }
@@ -194,12 +197,13 @@ function isBusy({ threads }: Current): boolean {
 }
 
 function savedOf({ current, options }: Latest['current']): SavedConversation | undefined {
-  const { id, title, is_named, created_at, threads, source } = current;
+  const { id, title, is_named, named_at, created_at, threads, source } = current;
   if (id === undefined || Object.keys(threads).length === 0) return undefined;
   return {
     id,
     title: is_named ? title : titleOf(threads),
     is_named,
+    named_at,
     models: [...options.models],
     settings: options.settings,
     threads,
@@ -209,7 +213,9 @@ function savedOf({ current, options }: Latest['current']): SavedConversation | u
   };
 }
 
-function useSaving(owner: string, latest: Latest, update: Update) {
+type SavingParts = { owner: string; latest: Latest; update: Update; synchroniser: Synchroniser };
+
+function useSaving({ owner, latest, update, synchroniser }: SavingParts) {
   const [problem, setProblem] = useState<StoreProblem>();
   const queries = useQueryClient();
   const timer = useRef<number>(undefined);
@@ -224,13 +230,14 @@ function useSaving(owner: string, latest: Latest, update: Update) {
         if (current.id === both.id && !isBusy(current)) {
           update((before) => ({ ...before, title: both.title, threads: withMore(before, both) }));
         }
+        synchroniser.sendSoon({ is_busy: isBusy(latest.current.current) });
         await queries.invalidateQueries({ queryKey: conversations_key(owner) });
       } catch (error) {
         if (error instanceof StoreProblem) setProblem(error);
         else throw error;
       }
     },
-    [owner, latest, update, queries],
+    [owner, latest, update, synchroniser, queries],
   );
 
   const saveNow = useCallback(() => {
@@ -280,11 +287,13 @@ type OpeningParts = {
   stop: () => void;
   saveNow: () => void;
   setNotice: (notice: string | undefined) => void;
+  synchroniser: Synchroniser;
 };
 
 /** Opens the conversation that the address names, when it names another one. */
-function useOpening({ owner, id, latest, update, stop, saveNow, setNotice }: OpeningParts) {
+function useOpening({ owner, id, latest, update, stop, saveNow, setNotice, synchroniser }: OpeningParts) {
   useEffect(() => {
+    synchroniser.open_id = id;
     if (id === latest.current.current.id) return undefined;
     stop();
     saveNow();
@@ -292,7 +301,14 @@ function useOpening({ owner, id, latest, update, stop, saveNow, setNotice }: Ope
     setNotice(undefined);
     if (id === undefined) return undefined;
     let is_gone = false;
-    browser_store.load(owner, id).then(
+    const load = async () => {
+      // Where this browser saves nothing, the server may have it.
+      const saved = await browser_store.load(owner, id).catch(() => undefined);
+      // What another browser has added since is joined with what is shown here.
+      if (saved) synchroniser.bring(id).catch(() => undefined);
+      return saved ?? synchroniser.bring(id);
+    };
+    load().then(
       (saved) => {
         if (is_gone) return;
         if (!saved) return setNotice('This conversation is not in this browser, or no longer.');
@@ -305,12 +321,12 @@ function useOpening({ owner, id, latest, update, stop, saveNow, setNotice }: Ope
     return () => {
       is_gone = true;
     };
-  }, [owner, id, latest, update, stop, saveNow, setNotice]);
+  }, [owner, id, latest, update, stop, saveNow, setNotice, synchroniser]);
 }
 
 type OtherTabsParts = Pick<OpeningParts, 'owner' | 'latest' | 'update' | 'stop' | 'setNotice'>;
 
-/** Takes over what other tabs add to the conversation, and that they delete it. */
+/** Takes over what other tabs and browsers add to the conversation, and that they delete it. */
 function useOtherTabs({ owner, latest, update, stop, setNotice }: OtherTabsParts) {
   const queries = useQueryClient();
   useEffect(
@@ -324,15 +340,15 @@ function useOtherTabs({ owner, latest, update, stop, setNotice }: OtherTabsParts
           stop();
           update(() => blank);
           latest.current.options.setId(undefined);
-          setNotice('This conversation was deleted in another tab.');
+          setNotice('This conversation was deleted in another tab or browser.');
           return;
         }
         const takeOver = async () => {
           const theirs = await browser_store.load(owner, id);
           const mine = savedOf(latest.current);
           if (!theirs || mine?.id !== id || isBusy(latest.current.current)) return;
-          const { title, is_named, threads } = mergedConversation(mine, theirs);
-          update((before) => ({ ...before, title, is_named, threads }));
+          const { title, is_named, named_at, threads } = mergedConversation(mine, atRest(theirs));
+          update((before) => ({ ...before, title, is_named, named_at, threads }));
         };
         takeOver().catch(() => undefined); // it is merged when this tab saves
       }),
