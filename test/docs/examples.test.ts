@@ -50,7 +50,7 @@ describe.each([
     });
 
     const steps = blocks.flatMap((block) => [stepOf(block), ...furtherSteps(block)]);
-    it.each(steps)('$name', (step) => expectStep(session, step), 60_000);
+    it.each(steps)('$name', (step) => expectStep(session, step), 300_000);
   });
 });
 
