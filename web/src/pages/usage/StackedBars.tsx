@@ -1,7 +1,7 @@
 import '@mantine/charts/styles.css';
 import { BarChart } from '@mantine/charts';
 import { Box, ColorSwatch, Group, Stack, Switch, Table, Text, useMantineTheme } from '@mantine/core';
-import { useState } from 'react';
+import { useDeferredValue, useState } from 'react';
 import { ListTable } from '../../ui/ListTable.tsx';
 import type { Bar, Series } from './bars.ts';
 import type { Line } from './lines.ts';
@@ -55,9 +55,13 @@ export function StackedBars(props: Props) {
   );
 }
 
+const height_px = 240;
+
 /** Names of series may have dots and anything else: the chart gets numbers in their place. */
 function ChartSvg(props: Omit<Props, 'step'>) {
   const { caption, summary, bars, series, textOf, type = 'stacked', lines = [] } = props;
+  const is_drawn = useDeferredValue(true, false); // it takes 100 ms, for which figures and tables need not wait
+  if (!is_drawn) return <Box h={height_px} />;
   const data = bars.map(({ label, values }) => ({
     label,
     ...Object.fromEntries(series.map(({ id }, index) => [`s${index}`, values[id] ?? 0])),
@@ -67,7 +71,7 @@ function ChartSvg(props: Omit<Props, 'step'>) {
       <div role="img" aria-label={`${caption}. ${summary}`}>
         <div aria-hidden>
           <BarChart
-            h={240}
+            h={height_px}
             data={data}
             dataKey="label"
             type={type}
