@@ -449,7 +449,7 @@ describe('what lies in the database', () => {
     const day_ms = 86_400_000;
     const in_days = (days: number) => new Date(Date.now() + days * day_ms);
     const { id } = await savedBy(owner);
-    await db.query(`update playground_conversations set expires_at = now() where id = $1`, [id]);
+    await db.query(`update playground_conversations set expires_at = now() - interval '1 minute' where id = $1`, [id]);
     expect((await read(owner, id)).status).toBe(404);
     expect((await changesOf(owner)).data.map((each) => each.id)).not.toContain(id);
     const anew = okBody<{ version: number }>(await put(owner, id, { version: 1 })); // as if it had never been
@@ -464,7 +464,9 @@ describe('what lies in the database', () => {
     await removeOldPlayground(db, in_days(29), 28 * day_ms);
     expect((await read(owner, id)).status).toBe(404);
     const last = await savedBy(owner);
-    await db.query(`update playground_conversations set expires_at = now() where id = $1`, [last.id]);
+    await db.query(`update playground_conversations set expires_at = now() - interval '1 minute' where id = $1`, [
+      last.id,
+    ]);
     await removeAllOld(test.app, new AbortController().signal);
     expect(await contentsOf(last.id)).toEqual([]);
   });

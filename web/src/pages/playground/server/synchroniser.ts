@@ -205,7 +205,7 @@ export class Synchroniser {
       else return;
       this.#last_sent_at = Date.now();
       this.#report({ left: left - 1, problem: refusal });
-      this.#later(0);
+      if (left > 1) this.#later(0); // what was saved meanwhile has its own time
     } catch (error) {
       this.#fail(error, removed_id === undefined ? first : undefined);
     }
