@@ -1450,6 +1450,7 @@ create table webhook_endpoints (
   last_delivered_at timestamptz,
   created_at timestamptz not null,
   changed_at timestamptz not null,
+  project_ids text[],
   constraint webhook_endpoints_pkey PRIMARY KEY (account_id, id),
   constraint webhook_endpoints_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
   constraint webhook_endpoints_check CHECK (((enabled = (disabled_reason IS NULL)) AND (enabled = (disabled_at IS NULL)))),
@@ -1461,6 +1462,7 @@ create table webhook_endpoints (
   constraint webhook_endpoints_key_ids_check CHECK (((cardinality(key_ids) >= 1) AND (cardinality(key_ids) <= 50))),
   constraint webhook_endpoints_models_check CHECK (((cardinality(models) >= 1) AND (cardinality(models) <= 50))),
   constraint webhook_endpoints_pairs_check CHECK (((cardinality(pairs) >= 1) AND (cardinality(pairs) <= 16))),
+  constraint webhook_endpoints_project_ids_check CHECK (((cardinality(project_ids) >= 1) AND (cardinality(project_ids) <= 50))),
   constraint webhook_endpoints_secret_before_check CHECK ((secret_before ~~ 'whsec\_%'::text)),
   constraint webhook_endpoints_secret_check CHECK ((secret ~~ 'whsec\_%'::text)),
   constraint webhook_endpoints_url_check CHECK (((length(url) >= 1) AND (length(url) <= 2048)))
@@ -1477,6 +1479,7 @@ create table webhook_events (
   traceparent text,
   body text not null,
   created_at timestamptz not null,
+  project_id text,
   constraint webhook_events_pkey PRIMARY KEY (account_id, id),
   constraint webhook_events_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id)
 );
@@ -1856,6 +1859,7 @@ $function$;
 -- function end_sessions() returns trigger
 -- function end_task(p_now timestamptz, p_end jsonb, p_body text) returns text
 -- function endpoint_has_room(p_endpoint text, p_retry boolean, p_more bigint) returns boolean
+-- function endpoint_takes(w webhook_endpoints, e webhook_events) returns boolean
 -- function endpoint_wants(w webhook_endpoints, p_type text, p_model text, p_key text, p_metadata text) returns boolean
 -- function engine_live_keys() returns TABLE(key text)
 -- function engine_send(p_queue text, p_data jsonb, p_start_after timestamptz DEFAULT NULL::timestamptz, p_key text DEFAULT NULL::text) returns uuid
@@ -1911,6 +1915,7 @@ $function$;
 -- function pair_names(p_account text, p_newest integer) returns TABLE(name text)
 -- function paused_until(p_now timestamptz, p_account text, p_failures_max integer) returns timestamptz
 -- function period_begin(p_period text, p_now timestamptz) returns timestamptz
+-- function project_of_key(p_key text) returns text
 -- function promote_tasks(p_now timestamptz, p_provider text, p_limits jsonb) returns integer
 -- function promote_throttled(p_endpoint text) returns void
 -- function provider_room(p_now timestamptz, p_provider text, p_limits jsonb) returns bigint

@@ -15,6 +15,11 @@ export const webhook_filters = Type.Object(
   {
     models: Type.Optional(Type.Array(Type.String(), { description: 'Ids of models.' })),
     keys: Type.Optional(Type.Array(Type.String(), { description: 'Ids of keys.' })),
+    projects: Type.Optional(
+      Type.Array(Type.String(), {
+        description: 'Ids of projects that the key of the task is in when the event comes.',
+      }),
+    ),
     metadata: Type.Optional(
       Type.Record(Type.String(), Type.String(), { description: 'Pairs that the metadata of the task has.' }),
     ),

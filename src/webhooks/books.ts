@@ -8,11 +8,11 @@ export const deliveryOf = (account_id: string, task_id: string) => `lateral (
 
 /**
  * SQL for the rules of tasks: nothing was published of the final task `t`, and an endpoint asked for it long before its
- * end.
+ * end. Endpoints of projects are left out: nobody knows in which project the key was.
  */
 export const unpublished = (t: string) => `exists (
   select from webhook_endpoints w
-   where w.account_id = ${t}.account_id and w.enabled and w.changed_at < ${t}.completed_at - interval '1 minute'
+   where w.account_id = ${t}.account_id and w.enabled and w.project_ids is null and w.changed_at < ${t}.completed_at - interval '1 minute'
      and endpoint_wants(w, case ${t}.error_type when 'canceled' then 'task.canceled' else 'task.' || ${t}.status end,
        ${t}.model, ${t}.key_id, ${t}.metadata))
   and not exists (select from webhook_events e where e.account_id = ${t}.account_id and e.task_id = ${t}.id)`;
@@ -49,7 +49,7 @@ export const delivery_rules: readonly Rule[] = [
             from webhook_events e
             join webhook_endpoints w on w.account_id = e.account_id and w.enabled
              and w.changed_at < e.created_at - interval '1 minute'
-             and endpoint_wants(w, e.type, e.model, e.key_id, e.metadata)
+             and endpoint_takes(w, e)
            where e.created_at > $1::timestamptz and e.created_at <= $2::timestamptz and e.created_at > now() - interval '1 day'
              and not exists (select from deliveries d
                where d.account_id = e.account_id and d.event_id = e.id and d.endpoint_id = w.id)`,

@@ -11,16 +11,19 @@ export type EndpointFields = {
   description: string;
   /** Types of events, all of a kind as `task.*`, or `*`. */
   events: readonly string[];
-  /** These three narrow events of tasks; null: any. */
+  /** These four narrow events of tasks; null: any. */
   models: readonly string[] | null;
   key_ids: readonly string[] | null;
+  project_ids: readonly string[] | null;
   /** Pairs of metadata as the JSON text of a task has them: `"team":"web"`. */
   pairs: readonly string[] | null;
   enabled: boolean;
 };
 
+type FilterFields = Pick<EndpointFields, 'models' | 'key_ids' | 'project_ids' | 'pairs'>;
+
 const field_names = ['url', 'description', 'events', 'filters', 'enabled'];
-const filter_names = ['models', 'keys', 'metadata'];
+const filter_names = ['models', 'keys', 'projects', 'metadata'];
 const url_length_max = 2_048;
 const description_length_max = 200;
 const list_length_max = 50;
@@ -43,16 +46,21 @@ export function readEndpointFields(
     description: description === undefined ? (before?.description ?? '') : readDescription(description),
     events: events === undefined && before ? before.events : readEvents(events),
     ...(filters === undefined && before
-      ? { models: before.models, key_ids: before.key_ids, pairs: before.pairs }
+      ? { models: before.models, key_ids: before.key_ids, project_ids: before.project_ids, pairs: before.pairs }
       : readFilters(filters ?? {})),
     enabled: enabled === undefined ? (before?.enabled ?? true) : readFlag('enabled', enabled),
   };
 }
 
 /** The filters of an endpoint as callers write them. */
-export function filtersOf({ models, key_ids, pairs }: Pick<EndpointFields, 'models' | 'key_ids' | 'pairs'>) {
+export function filtersOf({ models, key_ids, project_ids, pairs }: FilterFields) {
   const metadata: unknown = JSON.parse(`{${pairs?.join(',') ?? ''}}`);
-  return { models: models ?? [], keys: key_ids ?? [], metadata: isRecord(metadata) ? metadata : {} };
+  return {
+    models: models ?? [],
+    keys: key_ids ?? [],
+    projects: project_ids ?? [],
+    metadata: isRecord(metadata) ? metadata : {},
+  };
 }
 
 function wrong(param: string, message: string): ApiError {
@@ -105,13 +113,15 @@ function readEvents(value: unknown): string[] {
   return choices.filter((choice) => list.includes(choice));
 }
 
-function readFilters(value: unknown): Pick<EndpointFields, 'models' | 'key_ids' | 'pairs'> {
+function readFilters(value: unknown): FilterFields {
   if (!isRecord(value)) throw wrong('filters', `must be an object with some of ${filter_names.join(', ')}.`);
   checkNames(value, filter_names, 'filters.');
+  const isProject = (text: string) => text === 'default' || isId('project', text);
   const isModel = (text: string) => text.length <= 200 && /^[\x21-\x7e]+$/.test(text);
   return {
     models: readTexts('filters.models', value['models'], 'ids of models, such as "sandbox/image"', isModel),
     key_ids: readTexts('filters.keys', value['keys'], 'ids of keys, such as "key_01k…"', (text) => isId('key', text)),
+    project_ids: readTexts('filters.projects', value['projects'], 'ids of projects, such as "default"', isProject),
     pairs: readPairs(value['metadata']),
   };
 }

@@ -30,7 +30,7 @@ export type EndpointRef = Pick<WebhookEndpoint, 'account_id' | 'id'>;
 /** Endpoints of one account: an event has as many deliveries at most. */
 export const endpoints_max = 20;
 
-const columns = `account_id, id, url, description, events, models, key_ids, pairs, enabled, disabled_reason, disabled_at,
+const columns = `account_id, id, url, description, events, models, key_ids, project_ids, pairs, enabled, disabled_reason, disabled_at,
   secret_rotated_at, failing_since, last_failed_at, last_delivered_at, created_at`;
 
 /** An endpoint with its secret, which is shown this once. */
@@ -90,16 +90,19 @@ export async function changeEndpoint(
   fields: EndpointFields,
   now: Date,
 ): Promise<WebhookEndpoint | undefined> {
-  const { url, description, events, models, key_ids, pairs, enabled } = fields;
+  const { url, description, events, models, key_ids, project_ids, pairs, enabled } = fields;
   const target = targetOf(account_id, url);
   const rows = await db.query<WebhookEndpoint>(
     `update webhook_endpoints set url = $3, lane = $4, host = $5, description = $6, events = $7, models = $8, key_ids = $9,
-        pairs = $10, enabled = $11, changed_at = $12,
+        pairs = $10, enabled = $11, changed_at = $12, project_ids = $13,
         disabled_reason = case when $11 then null else coalesce(disabled_reason, 'manual') end,
         disabled_at = case when $11 then null else coalesce(disabled_at, $12) end,
         failing_since = case when enabled or not $11 then failing_since end
       where account_id = $1 and id = $2 returning ${columns}`,
-    [account_id, id, url, target.endpoint, target.host, description, events, models, key_ids, pairs, enabled, now],
+    [
+      ...[account_id, id, url, target.endpoint, target.host, description, events, models, key_ids, pairs, enabled, now],
+      project_ids,
+    ],
   );
   return rows[0];
 }

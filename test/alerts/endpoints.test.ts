@@ -48,7 +48,7 @@ async function look(after_ms = minute): Promise<string[]> {
 }
 
 async function endpointOf(account_id: string, path: string, events = ['*']): Promise<NewEndpoint> {
-  const filters = { models: null, key_ids: null, pairs: null };
+  const filters = { models: null, key_ids: null, project_ids: null, pairs: null };
   const fields = { url: `${receiver.url}${path}`, description: '', events, ...filters, enabled: true };
   const created = await createEndpoint(test.app.db, account_id, fields, now());
   if (!created) throw new Error('no endpoint');

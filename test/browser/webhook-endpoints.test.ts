@@ -100,6 +100,7 @@ test(
     const [endpoint] = await endpoints();
     const path = `${zoe.base}/webhooks/endpoints/${endpoint?.id}`;
     await zoe.send('PATCH', path, { enabled: false });
+    const { id: project } = okBody<{ id: string }>(await zoe.post(`${zoe.base}/projects`, { name: 'Shops' }));
     await runTask();
     const visited = await pageOf({}, zoe, '/webhooks?tab=endpoints');
     const { page } = visited;
@@ -126,12 +127,16 @@ test(
     const form = page.getByRole('dialog', { name: 'Change Shop backend' });
     await form.getByRole('checkbox', { name: 'task.*' }).uncheck();
     await form.getByRole('checkbox', { name: 'task.failed' }).check();
+    await form.getByRole('combobox', { name: 'Projects' }).click();
+    await page.getByRole('option', { name: 'Shops' }).click();
+    await page.keyboard.press('Tab');
     await keyboard.enter('button', 'Save', form);
     await form.waitFor({ state: 'detached' });
     expect((await endpoints())[0]).toMatchObject({
       events: ['invoice.*', 'task.failed'],
-      filters: { metadata: { team: 'web' } },
+      filters: { metadata: { team: 'web' }, projects: [project] },
     });
+    await page.getByText('project Shops', { exact: true }).waitFor();
     await keyboard.enter('button', 'Delete');
     await keyboard.enter('button', 'Delete', page.getByRole('dialog', { name: 'Delete Shop backend' }));
     await page.getByText('No endpoints yet').waitFor();

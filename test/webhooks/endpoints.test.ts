@@ -2,6 +2,8 @@ import { Webhook } from 'standardwebhooks';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { no_rules } from '../../src/accounts/key-rules.ts';
 import { createKey } from '../../src/accounts/keys.ts';
+import { newId } from '../../src/lib/ids.ts';
+import { setProject } from '../../src/money/ledger.ts';
 import { findDelivery, listDeliveries, type Delivery } from '../../src/webhooks/delivery.ts';
 import { event_types } from '../../src/webhooks/events.ts';
 import { removeOldDeliveries } from '../../src/webhooks/rescue.ts';
@@ -133,6 +135,11 @@ describe('an endpoint', () => {
       /^filters.keys must/,
     ],
     [
+      'a project of no form',
+      { url: 'https://example.com/', events: ['*'], filters: { projects: ['Shops'] } },
+      /^filters.projects must/,
+    ],
+    [
       'metadata of numbers',
       { url: 'https://example.com/', events: ['*'], filters: { metadata: { a: 1 } } },
       /metadata/,
@@ -203,7 +210,7 @@ describe('an endpoint', () => {
 });
 
 describe('the events of an endpoint', () => {
-  it('are those that it asks for: by type, model, key and pairs of metadata', async () => {
+  it('are those that it asks for: by type, model, key, project and pairs of metadata', async () => {
     const client = await stage.test.client();
     const other = await stage.test.client({ account_id: client.account_id });
     const { receiver } = stage;
@@ -216,6 +223,10 @@ describe('the events of an endpoint', () => {
     await to('key', { filters: { keys: [other.key_id] } });
     await to('pairs', { filters: { metadata: { team: 'web', 'a"b': 'é\\' } } });
     await to('value', { filters: { metadata: { team: 'we' } } });
+    const project_id = newId('project', Date.now());
+    await setProject(stage.app.db, other.key_id, project_id);
+    await to('project', { filters: { projects: [project_id] } });
+    await to('default', { filters: { projects: ['default'], models: ['sandbox/image'] } });
     await runTask(client, { metadata: { team: 'web', 'a"b': 'é\\', x: '","team":"we' } });
     await runTask(other, { metadata: { team: 'web' } });
     await receiver.nth('/f/all', 2);
@@ -224,7 +235,7 @@ describe('the events of an endpoint', () => {
       [client.account_id],
     );
     const counts = Object.fromEntries(rows.map(({ url, n }) => [url.slice(`${receiver.url}/f/`.length), n]));
-    expect(counts).toEqual({ all: 2, key: 1, pairs: 1 });
+    expect(counts).toEqual({ all: 2, default: 1, key: 1, pairs: 1, project: 1 });
   });
 
   it('tell a task that was canceled from one that failed', async () => {

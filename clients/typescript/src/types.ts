@@ -331,6 +331,8 @@ export type WebhookFilters = {
   models?: string[];
   /** Ids of keys. */
   keys?: string[];
+  /** Ids of projects that the key of the task is in when the event comes. */
+  projects?: string[];
   /** Pairs that the metadata of the task has. */
   metadata?: Record<string, string>;
 };
@@ -522,6 +524,8 @@ export type WebhookEndpointFields = {
     models?: string[];
     /** Ids of keys. */
     keys?: string[];
+    /** Ids of projects that the key of the task is in when the event comes. */
+    projects?: string[];
     /** Pairs that the metadata of the task has. */
     metadata?: Record<string, string>;
   };
@@ -542,6 +546,8 @@ export type WebhookEndpointChange = {
     models?: string[];
     /** Ids of keys. */
     keys?: string[];
+    /** Ids of projects that the key of the task is in when the event comes. */
+    projects?: string[];
     /** Pairs that the metadata of the task has. */
     metadata?: Record<string, string>;
   };

@@ -8,9 +8,9 @@ begin
   if (select count(*) from webhook_endpoints x where x.account_id = w.account_id) >= p_max then
     return null;
   end if;
-  insert into webhook_endpoints (account_id, id, url, lane, host, description, events, models, key_ids, pairs, secret,
+  insert into webhook_endpoints (account_id, id, url, lane, host, description, events, models, key_ids, project_ids, pairs, secret,
       enabled, disabled_reason, disabled_at, created_at, changed_at)
-    values (w.account_id, w.id, w.url, w.lane, w.host, w.description, w.events, w.models, w.key_ids, w.pairs, w.secret,
+    values (w.account_id, w.id, w.url, w.lane, w.host, w.description, w.events, w.models, w.key_ids, w.project_ids, w.pairs, w.secret,
       w.enabled, w.disabled_reason, w.disabled_at, w.created_at, w.changed_at)
     returning * into w;
   return w;

@@ -16,7 +16,7 @@ begin
       from webhook_events e
       left join deliveries d on d.account_id = e.account_id and d.event_id = e.id and d.endpoint_id = w.id
      where e.account_id = p_account and e.id >= p_first and e.id < p_end
-       and endpoint_wants(w, e.type, e.model, e.key_id, e.metadata)
+       and endpoint_takes(w, e)
        and (d.id is null or d.state = 'dropped' or p_which = 'all' and d.state = 'delivered')
      order by e.id limit p_max + 1
   loop

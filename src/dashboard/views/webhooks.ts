@@ -38,7 +38,12 @@ export type EndpointView = {
   url: string;
   description: string;
   events: string[];
-  filters: { models: readonly string[]; keys: readonly string[]; metadata: Record<string, unknown> };
+  filters: {
+    models: readonly string[];
+    keys: readonly string[];
+    projects: readonly string[];
+    metadata: Record<string, unknown>;
+  };
   enabled: boolean;
   /** failing: its deliveries failed for days. gone: its receiver answered 410. */
   disabled_reason: 'manual' | 'failing' | 'gone' | null;

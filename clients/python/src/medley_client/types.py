@@ -372,6 +372,8 @@ class WebhookFilters(TypedDict, total=False):
     models: list[str]
     #: Ids of keys.
     keys: list[str]
+    #: Ids of projects that the key of the task is in when the event comes.
+    projects: list[str]
     #: Pairs that the metadata of the task has.
     metadata: dict[str, str]
 

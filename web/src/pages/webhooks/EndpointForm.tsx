@@ -32,6 +32,7 @@ type Values = {
   events: string[];
   models: string[];
   keys: string[];
+  projects: string[];
   /** A line for each pair: name=value. */
   metadata: string;
   enabled: boolean;
@@ -43,11 +44,12 @@ const fresh: Values = {
   events: ['task.*'],
   models: [],
   keys: [],
+  projects: [],
   metadata: '',
   enabled: true,
 };
 
-function toBody({ models, keys, metadata, ...others }: Values) {
+function toBody({ models, keys, projects, metadata, ...others }: Values) {
   const pairs = metadata
     .split('\n')
     .filter((line) => line.trim() !== '')
@@ -55,13 +57,14 @@ function toBody({ models, keys, metadata, ...others }: Values) {
       const equals = line.indexOf('=');
       return equals === -1 ? [line.trim(), ''] : [line.slice(0, equals).trim(), line.slice(equals + 1).trim()];
     });
-  return { ...others, filters: { models, keys, metadata: Object.fromEntries(pairs) } };
+  return { ...others, filters: { models, keys, projects, metadata: Object.fromEntries(pairs) } };
 }
 
 function valuesOf({ url, description, events, filters, enabled }: EndpointView): Values {
-  const { models, keys, metadata } = filters;
+  const { models, keys, projects, metadata } = filters;
   const lines = Object.entries(metadata).map(([name, value]) => `${name}=${String(value)}`);
-  return { url, description, events, models: [...models], keys: [...keys], metadata: lines.join('\n'), enabled };
+  const lists = { models: [...models], keys: [...keys], projects: [...projects] };
+  return { url, description, events, ...lists, metadata: lines.join('\n'), enabled };
 }
 
 /** Asks for an address and its events, then shows the secret, once. */
@@ -154,7 +157,7 @@ type FieldsProps = {
 };
 
 function Fields({ view, values, submit, error, isPending, word, end }: FieldsProps) {
-  const { models } = useChoices();
+  const { models, projects } = useChoices();
   const form = useForm({
     initialValues: values,
     validate: { events: (events) => (events.length === 0 ? 'Choose at least one event.' : null) },
@@ -202,6 +205,9 @@ function Fields({ view, values, submit, error, isPending, word, end }: FieldsPro
               {...searchOf(keys)}
               {...form.getInputProps('keys')}
             />
+            {(projects.length > 1 || values.projects.length > 0) && (
+              <MultiSelect label="Projects" searchable clearable data={projects} {...form.getInputProps('projects')} />
+            )}
             <Textarea
               label="Metadata"
               description="A pair per line, such as team=web. A task must have all of them."

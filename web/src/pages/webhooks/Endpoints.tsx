@@ -12,6 +12,7 @@ import { Spark } from '../../ui/Spark.tsx';
 import { Empty, Failed, Loaded } from '../../ui/states.tsx';
 import { Status } from '../../ui/Status.tsx';
 import { Time } from '../../ui/Time.tsx';
+import { useChoices } from '../activity/filters.ts';
 import { DeleteEndpoint, RotateEndpoint } from './EndpointEnds.tsx';
 import { ChangeEndpoint, CreateEndpoint } from './EndpointForm.tsx';
 import { endpointName, useEndpoints } from './endpoints-query.ts';
@@ -183,10 +184,13 @@ function Disabled({ endpoint: { id, disabled_reason, disabled_at } }: { endpoint
 
 /** The events and filters of an endpoint. */
 function Subscription({ endpoint: { events, filters } }: { endpoint: EndpointView }) {
-  const { models, keys, metadata } = filters;
+  const { models, keys, projects, metadata } = filters;
+  const choices = useChoices().projects;
+  const nameOf = (project: string) => choices.find(({ value }) => value === project)?.label ?? project;
   const narrowed = [
     ...models.map((model) => `model ${model}`),
     ...keys.map((key) => `key ${key}`),
+    ...projects.map((project) => `project ${nameOf(project)}`),
     ...Object.entries(metadata).map(([name, value]) => `${name}=${String(value)}`),
   ];
   return (
