@@ -100,7 +100,18 @@ export async function changeEndpoint(
         failing_since = case when enabled or not $11 then failing_since end
       where account_id = $1 and id = $2 returning ${columns}`,
     [
-      ...[account_id, id, url, target.endpoint, target.host, description, events, models, key_ids, pairs, enabled, now],
+      account_id,
+      id,
+      url,
+      target.endpoint,
+      target.host,
+      description,
+      events,
+      models,
+      key_ids,
+      pairs,
+      enabled,
+      now,
       project_ids,
     ],
   );
