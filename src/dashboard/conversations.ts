@@ -255,9 +255,13 @@ function refusal(reason: NotStored): ApiError {
     case 'deleted':
       return deleted();
     case 'too many':
-      return new ApiError('conflict', `At most ${conversations_max} conversations are kept. Delete some first.`, {
-        code: 'too_many_conversations',
-      });
+      return new ApiError(
+        'conflict',
+        `At most ${counted(conversations_max, 'conversation')} are kept. Delete some first.`,
+        {
+          code: 'too_many_conversations',
+        },
+      );
     case 'busy':
       return new ApiError('rate_limit', 'Too many conversations are being saved at the moment. Try again shortly.', {
         headers: { 'retry-after': '2' },

@@ -1,7 +1,7 @@
 import type { BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createAccount } from '../../src/accounts/accounts.ts';
-import { ownerOf } from '../../src/accounts/members.ts';
+import { addMember, ownerOf } from '../../src/accounts/members.ts';
 import { readPlayground } from '../../src/contents/playground.ts';
 import { startTestApp, type TestApp } from '../helpers/app.ts';
 import { launchBrowser } from '../helpers/browser.ts';
@@ -58,7 +58,8 @@ async function say(on: Page, text: string, answers = 1): Promise<void> {
 
 async function switchOn(on: Page): Promise<void> {
   await switchOf(on).click({ force: true }); // the label is over the input
-  await expect.poll(() => switchOf(on).isChecked(), patience).toBe(true);
+  const is_done = async () => (await switchOf(on).isChecked()) && (await switchOf(on).isEnabled());
+  await expect.poll(is_done, patience).toBe(true);
 }
 
 type Row = { id: string; version: number; is_deleted: boolean };
@@ -272,6 +273,60 @@ test('where the browser saves nothing, the server alone keeps conversations', as
   await logOf(shut).getByText('“From the private window”').waitFor();
   await shut.context().close();
   await first.context().close();
+}, 600_000);
+
+test('what the server refuses stays here with the reason, until there is room', async () => {
+  const person = await newPerson();
+  const page = await browserOf(person);
+  await switchOn(page);
+  const { db } = service.app;
+  await db.query(
+    `insert into playground_conversations (account_id, user_id, id, version, created_at, updated_at, expires_at)
+     select account_id, user_id, lpad(to_hex(n), 24, '0'), 0, now(), now(), now() + interval '1 day'
+       from playground_owners, generate_series(1, 1000) n where user_id = $1`,
+    [person],
+  );
+  await say(page, 'One too many');
+  await expectSaved(page);
+  const note = page.getByRole('alert').filter({ hasText: 'Not on the server yet' });
+  await note.getByText('At most 1,000 conversations are kept. Delete some first.').waitFor();
+  expect(await rowsOf(person)).toEqual([]);
+  await db.query('delete from playground_conversations where user_id = $1', [person]);
+  await logOf(page).getByRole('button', { name: 'Good answer' }).click();
+  await expectSent(page);
+  await note.waitFor({ state: 'detached' });
+  expect(await rowsOf(person)).toHaveLength(1);
+  await page.context().close();
+}, 600_000);
+
+test('a page of somebody who signed in before sends nothing to whoever is signed in by now', async () => {
+  const first = await newPerson();
+  const { db } = service.app;
+  const second = await newPerson();
+  const [account] = await db.query<{ id: string }>(
+    'select "organizationId" as id from auth.member where "userId" = $1',
+    [first],
+  );
+  await addMember(db, { account_id: account?.id ?? '', user_id: second, role: 'developer' }, new Date());
+  const page = await browserOf(first);
+  await say(page, 'Only for the first');
+  await expectSaved(page);
+  await switchOn(page);
+  await expectSent(page);
+  const before = await rowsOf(first);
+  const { page: other_tab } = await watchedPage(page.context(), service.url);
+  await signIn(other_tab, service.app, second, chat);
+  await db.query(
+    `insert into playground_owners (account_id, user_id, epoch, is_on, created_at) values ($1, $2, 'x', true, now())`,
+    [account?.id, second],
+  );
+  const refused = page.waitForResponse((response) => response.status() === 409);
+  await logOf(page).getByRole('button', { name: 'Good answer' }).click();
+  expect((await refused).url()).toContain('/conversations/');
+  await expect.poll(() => switchOf(page).isChecked(), patience).toBe(false);
+  expect(await rowsOf(second)).toEqual([]);
+  expect(await rowsOf(first)).toEqual(before);
+  await page.context().close();
 }, 600_000);
 
 test('the switch and the list are readable by everybody: light and dark, on a phone; a viewer has none', async () => {
