@@ -62,6 +62,7 @@ export async function take(camera: Camera, shot: Shot, look: Look): Promise<stri
     if (shot.state === undefined) await atRest(page);
     await shot.prepare?.(page);
     await stretch(page, looks[look]);
+    if (shot.state === undefined) await page.evaluate(media_at_rest);
     await page.waitForTimeout(400); // charts measure their place, pictures and films show their first frame
     await stretch(page, looks[look]);
     const png = await sharp(await page.screenshot())
@@ -91,9 +92,13 @@ async function atRest(page: Page): Promise<void> {
   await page.evaluate(media_at_rest);
 }
 
-/** As text: it runs in the page. A film shows its first frame, or a mark that it is on its way for two seconds. */
+/**
+ * As text: it runs in the page. A picture below the window may be loaded only when somebody scrolls to it. A film shows its first frame, or a mark that it is on its way for two seconds.
+ */
 const media_at_rest = `Promise.all([
-  ...[...document.images].map((image) => image.decode().catch(() => undefined)),
+  ...[...document.images]
+    .filter((image) => image.getBoundingClientRect().top < innerHeight)
+    .map((image) => image.decode().catch(() => undefined)),
   ...[...document.querySelectorAll('video')].map((film) => film.readyState > 2 || Promise.race([
     new Promise((resolve) => film.addEventListener('canplay', resolve)),
     new Promise((resolve) => setTimeout(resolve, 2_000)),
