@@ -285,11 +285,20 @@ test('on a phone a conversation with a wide table and long code needs no scrolli
   await answerWith(small, [
     `${table}\n\n\`\`\`\n${'x'.repeat(300)}\n\`\`\`\n\n$$${'x + '.repeat(60)}1$$\n\n${'word'.repeat(200)}`,
   ]);
-  await say(small, 'Wide');
+  const long_title = 'Wide as the sea between two shores that nobody has seen from one side';
+  await say(small, long_title);
   await logOf(small).getByRole('table').waitFor();
   await expect.poll(() => logOf(small).locator('math').count(), patience).toBe(1);
   expect(await sidewaysOf(small)).toBe(0);
   expect(await violationsIn(small)).toEqual([]);
+  // The menu of a conversation stands beside its title, which is cut: not behind it, out of sight.
+  const menu = small.getByRole('button', { name: /^More for Wide as the sea/ });
+  await menu.waitFor();
+  const right = async () => {
+    const box = await menu.boundingBox();
+    return box ? box.x + box.width : Number.NaN;
+  };
+  await expect.poll(right, patience).toBeLessThan(390 - 16);
   await phone.close();
 }, 180_000);
 

@@ -1,15 +1,4 @@
-import {
-  ActionIcon,
-  Alert,
-  Button,
-  Group,
-  Menu,
-  ScrollArea,
-  Stack,
-  Text,
-  TextInput,
-  UnstyledButton,
-} from '@mantine/core';
+import { ActionIcon, Alert, Box, Button, Group, Menu, Stack, Text, TextInput, UnstyledButton } from '@mantine/core';
 import { EllipsisVerticalIcon, PlusIcon } from '@heroicons/react/24/outline';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
@@ -111,7 +100,7 @@ function Lines({ lines, is_on, conversation, openChat }: LinesProps) {
       <Text size="xs" c="dimmed" role="status" hidden={search === ''}>
         {matches.length === 1 ? '1 conversation' : `${matches.length} conversations`}
       </Text>
-      <ScrollArea.Autosize mah={280} type="auto">
+      <Box mah={280} style={{ overflowY: 'auto' }}>
         <Stack gap={2} component="ul" p={0} m={0} style={{ listStyle: 'none' }}>
           {matches.slice(0, shown).map((line) => (
             <li key={line.id}>
@@ -124,7 +113,7 @@ function Lines({ lines, is_on, conversation, openChat }: LinesProps) {
             </li>
           ))}
         </Stack>
-      </ScrollArea.Autosize>
+      </Box>
       {matches.length > shown && (
         <Button size="xs" variant="subtle" onClick={() => setShown(shown + shown_max)}>
           Show more
