@@ -66,11 +66,13 @@ test('three models run at once: the sum before, and results beside each other wi
     await page.getByRole('option', { name, exact: true }).click();
   }
   const differences = page.getByRole('list', { name: 'Differences' });
-  expect(await differences.getByRole('listitem').allInnerTexts()).toEqual([
-    'Width: Sandbox image, Sandbox failover 16 to 2048; House draw 16 to 1024. The form takes what all accept.',
-    'Width, if you leave it open: Sandbox image, Sandbox failover 768; House draw 256.',
-    'Only Sandbox image, Sandbox failover: Number of images, Seed. Left at the default here.',
-  ]);
+  await expect
+    .poll(() => differences.getByRole('listitem').allInnerTexts(), patience)
+    .toEqual([
+      'Width: Sandbox image, Sandbox failover 16 to 2048; House draw 16 to 1024. The form takes what all accept.',
+      'Width, if you leave it open: Sandbox image, Sandbox failover 768; House draw 256.',
+      'Only Sandbox image, Sandbox failover: Number of images, Seed. Left at the default here.',
+    ]);
   await page.getByRole('textbox', { name: 'Width' }).fill('64');
   expect(await page.getByRole('textbox', { name: 'Seed' }).count()).toBe(0);
   await page.getByText('House draw: holds $0.025').waitFor();

@@ -77,8 +77,8 @@ test(
     await page.getByRole('button', { name: 'Change Night runs' }).click();
     const change = page.getByRole('dialog', { name: 'Change Night runs' });
     await change.getByLabel('Amount in USD').fill('0.10');
-    expect(await change.getByRole('checkbox', { name: '50 %' }).isChecked()).toBe(false);
-    expect(await change.getByRole('checkbox', { name: '80 %' }).isChecked()).toBe(true);
+    await expect.poll(() => change.getByRole('checkbox', { name: '50 %' }).isChecked()).toBe(false);
+    await expect.poll(() => change.getByRole('checkbox', { name: '80 %' }).isChecked()).toBe(true);
     await change.getByRole('button', { name: 'Save' }).click();
     await page.getByRole('progressbar', { name: 'Night runs: 50 % used' }).waitFor();
     expect(await generate()).toBe(202);

@@ -312,10 +312,11 @@ for (const [look, options] of [
     await page.getByText(/^The 100 highest costs since/).waitFor();
     const sorted = page.getByRole('table', { name: 'Generations and chat calls, highest cost first' });
     await sorted.waitFor();
-    const models = (await sorted.getByRole('row').allTextContents())
-      .slice(1)
-      .map((text) => /test\/(gain|loss|even)/.exec(text)?.[0]);
-    expect(models).toEqual(['test/gain', 'test/gain', 'test/loss', 'test/even']);
+    const models = async () =>
+      (await sorted.getByRole('row').allTextContents())
+        .slice(1)
+        .map((text) => /test\/(gain|loss|even)/.exec(text)?.[0]);
+    await expect.poll(models).toEqual(['test/gain', 'test/gain', 'test/loss', 'test/even']);
     await expect
       .poll(() => sorted.getByRole('columnheader', { name: 'Cost' }).getAttribute('aria-sort'))
       .toBe('descending');

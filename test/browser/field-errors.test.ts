@@ -29,9 +29,12 @@ afterAll(async () => {
 /** Expects the text that a screen reader reads with the field, and no other message. */
 async function expectMarked(field: Locator, message: string | RegExp): Promise<void> {
   await expect.poll(() => field.getAttribute('aria-invalid')).toBe('true');
-  const ids = ((await field.getAttribute('aria-describedby')) ?? '').split(' ');
-  const texts = await Promise.all(ids.map((id) => page.locator(`[id="${id}"]`).allTextContents()));
-  expect(texts.flat().join(' ')).toMatch(message);
+  const described = async () => {
+    const ids = ((await field.getAttribute('aria-describedby')) ?? '').split(' ');
+    const texts = await Promise.all(ids.map((id) => page.locator(`[id="${id}"]`).allTextContents()));
+    return texts.flat().join(' ');
+  };
+  await expect.poll(described).toMatch(message);
   expect(await page.getByRole('alert').filter({ hasText: 'This did not work' }).count()).toBe(0);
   expect(await violationsIn(page)).toEqual([]);
 }

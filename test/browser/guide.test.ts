@@ -246,7 +246,7 @@ describe('the guide in a browser', () => {
   test('opens its navigation on a phone, and keeps the colours that a reader chose', async () => {
     const { page } = await open('/guide/chat', phone);
     const link = page.getByRole('list', { name: 'Use it' }).getByRole('link', { name: 'Webhooks' });
-    expect(await link.isVisible()).toBe(false);
+    await expect.poll(() => link.isVisible()).toBe(false);
     await page.getByRole('button', { name: 'Menu' }).click();
     await link.waitFor();
     await page.getByRole('button', { name: 'Dark' }).click();

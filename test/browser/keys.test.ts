@@ -234,7 +234,7 @@ test('a viewer sees the keys and why creating them is not possible', async () =>
   await keyboard.tabTo('button', /^Create a key/);
   await page.getByRole('tooltip').filter({ hasText: 'Your role here (viewer)' }).waitFor();
   await keyboard.press('Enter');
-  expect(await page.getByRole('dialog').count()).toBe(0);
+  await expect.poll(() => page.getByRole('dialog').count()).toBe(0);
   const answer = await page.request.post(`${service.url}/dash/accounts/${account_id}/keys`, {
     headers: { origin: service.url, 'sec-fetch-site': 'same-origin' },
     data: { name: 'Sly', limit: null },

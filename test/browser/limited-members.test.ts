@@ -86,7 +86,7 @@ test(
 
     await guest.goto(`${service.url}/activity`);
     await guest.getByText('sandbox/chat').first().waitFor();
-    expect(await guest.getByText('Site of Bakery').count()).toBeGreaterThan(0);
+    await expect.poll(() => guest.getByText('Site of Bakery').count()).toBeGreaterThan(0);
     expect(await guest.getByText('Zanzibar').count()).toBe(0);
     await guest.goto(`${service.url}/billing`);
     await guest.getByText('This page is about the whole account').waitFor();

@@ -154,7 +154,9 @@ describe('what stands in the way has a sentence', () => {
       expect(await violationsIn(page)).toEqual([]);
       await panel.getByRole('button', { name: 'Close' }).click();
       expect(await panel.count()).toBe(0);
-      expect(await page.getByRole('button', { name: 'Recording: choose an audio file' }).isEnabled()).toBe(true);
+      await expect
+        .poll(() => page.getByRole('button', { name: 'Recording: choose an audio file' }).isEnabled(), patience)
+        .toBe(true);
       await leave(visiting);
     },
     120_000,

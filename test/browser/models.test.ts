@@ -148,7 +148,7 @@ test(
     const comparison = page.getByRole('table', { name: 'Comparison of models' });
     const row = (name: string) => comparison.getByRole('row', { name: new RegExp(`^${name}`) }).getByRole('cell');
     await comparison.waitFor();
-    expect(await row('Context').allTextContents()).toEqual(['1M', '32K', '200K']);
+    await expect.poll(() => row('Context').allTextContents()).toEqual(['1M', '32K', '200K']);
     expect(new URL(page.url()).searchParams.get('compare')).toBe('acme/large,acme/small,acme/middle');
     await page.getByRole('textbox', { name: 'Input tokens', exact: true }).fill('100000');
     await page.getByRole('textbox', { name: 'Output tokens' }).fill('10000');
@@ -184,10 +184,12 @@ test('changes of prices are a feed: what is to come, and what was', limit, async
   await page.goto(`${service.url}/models`);
   await page.getByRole('tab', { name: 'Price changes' }).click();
   const changes = page.getByRole('table', { name: /^Changes of prices/ });
-  const rows = await changes.getByRole('row').allTextContents();
-  expect(rows.slice(1)).toEqual([
-    expect.stringMatching(/2099acme\/middle\$4\.00 → \$8\.00 per million output tokens \(\+100 %\)Coming$/),
-    expect.stringMatching(/2020acme\/middle\$1\.00 → \$0\.50 per million input tokens \(−50 %\)In force$/),
-  ]);
+  const rows = async () => (await changes.getByRole('row').allTextContents()).slice(1);
+  await expect
+    .poll(rows)
+    .toEqual([
+      expect.stringMatching(/2099acme\/middle\$4\.00 → \$8\.00 per million output tokens \(\+100 %\)Coming$/),
+      expect.stringMatching(/2020acme\/middle\$1\.00 → \$0\.50 per million input tokens \(−50 %\)In force$/),
+    ]);
   expect(await violationsIn(page)).toEqual([]);
 });

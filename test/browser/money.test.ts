@@ -72,23 +72,17 @@ describe('the usage page', () => {
     await sums.waitFor(); // texts of all cells are read as they are: nothing waits for a table
     const { json } = await client.call('GET', '/v1/usage?group_by=model');
     for (const { model, cost, count } of json.data) {
-      const cells = textOf(
-        await sums
-          .getByRole('row', { name: new RegExp(model) })
-          .getByRole('cell')
-          .allTextContents(),
-      );
-      expect([cells[0], cells[3]]).toEqual([shortened(cost.exact), String(count)]);
+      const cells = sums.getByRole('row', { name: new RegExp(model) }).getByRole('cell');
+      await expect
+        .poll(async () => textOf(await cells.allTextContents()))
+        .toMatchObject({ 0: shortened(cost.exact), 3: String(count) });
     }
     await page.getByRole('img', { name: /^Spend by day and model\. \$/ }).waitFor();
     const { json: all } = await client.call('GET', '/v1/usage');
-    const total = textOf(
-      await sums
-        .getByRole('row', { name: /^Total/ })
-        .getByRole('cell')
-        .allTextContents(),
-    );
-    expect([total[0], total[3]]).toEqual([shortened(all.total.exact), String(all.data[0]?.count)]);
+    const total = sums.getByRole('row', { name: /^Total/ }).getByRole('cell');
+    await expect
+      .poll(async () => textOf(await total.allTextContents()))
+      .toMatchObject({ 0: shortened(all.total.exact), 3: String(all.data[0]?.count) });
     const keyboard = keyboardOf(page);
     await keyboard.tabTo('switch', 'Show as table');
     await keyboard.press('Space');
@@ -145,9 +139,13 @@ describe('the billing page', () => {
     const rows = page.getByRole('table', { name: /^Movements/ }).getByRole('row');
     await rows.nth(1).waitFor();
     const { json } = await client.call('GET', '/v1/balance/transactions?limit=100');
-    const shown = (await rows.all()).slice(1).map(async (row) => textOf(await row.getByRole('cell').allTextContents()));
-    const lines = (await Promise.all(shown)).map(([, type, amount, , , available]) => [type, amount, available]);
-    expect(lines).toEqual(
+    const lines = async () => {
+      const shown = (await rows.all())
+        .slice(1)
+        .map(async (row) => textOf(await row.getByRole('cell').allTextContents()));
+      return (await Promise.all(shown)).map(([, type, amount, , , available]) => [type, amount, available]);
+    };
+    await expect.poll(lines).toEqual(
       json.data.map(({ type, direction, amount, available_after }) => {
         const sign = { in: '+', out: '−', none: '' }[direction];
         return [names[type], `${sign}${shortened(amount.exact)}`, shortened(available_after.exact)];
@@ -155,8 +153,8 @@ describe('the billing page', () => {
     );
 
     const release = page.getByRole('row', { name: /Release/ });
-    const [, , given_back] = textOf(await release.getByRole('cell').allTextContents());
-    expect(given_back).toBe('$0.01');
+    const given_back = async () => textOf(await release.getByRole('cell').allTextContents())[2];
+    await expect.poll(given_back).toBe('$0.01');
     await keyboard.enter('link', 'sandbox/image', release);
     await page.waitForURL(/\/tasks\/task_/);
     await page.getByText('Failed', { exact: true }).first().waitFor();

@@ -177,7 +177,7 @@ describe('a phone of 390 pixels', () => {
     const table = page.getByRole('table', { name: 'Accounts, newest first' });
     const card = table.getByRole('row').nth(1);
     await card.waitFor();
-    expect(await table.getByRole('columnheader').allTextContents()).toContain('Available');
+    await expect.poll(() => table.getByRole('columnheader').allTextContents()).toContain('Available');
     const cells: { left: number; top: number; label: string }[] = await page.evaluate(`
       [...document.querySelectorAll('.list tbody tr:first-child > :is(td, th)')].map((cell) => {
         const { left, top } = cell.getBoundingClientRect();

@@ -148,8 +148,8 @@ test('documents are ordered by a query, with the hold before and the cost after'
   await run.click();
   const ranking = page.getByRole('list', { name: 'Documents, the most relevant first' });
   await ranking.waitFor();
-  const items = await ranking.getByRole('listitem').allInnerTexts();
-  expect(items.map((text) => text.split('\n')[0])).toEqual(['A bicycle, painted red', 'Bicycle lanes']);
+  const items = async () => (await ranking.getByRole('listitem').allInnerTexts()).map((text) => text.split('\n')[0]);
+  await expect.poll(items, patience).toEqual(['A bicycle, painted red', 'Bicycle lanes']);
   await expect.poll(() => page.getByRole('main').innerText()).toMatch(/Cost\s+\$0\.001/);
   expect(await violationsIn(page)).toEqual([]);
   await page.getByRole('tab', { name: 'Code' }).click();

@@ -74,7 +74,7 @@ test(
     const reasons = page.getByRole('table', { name: 'Refused calls by reason' });
     const low = reasons.getByRole('row', { name: /The balance was too low/ });
     await low.getByText('Test, sandbox/audio × 3').waitFor();
-    expect(await reasons.getByRole('row').count()).toBe(4);
+    await expect.poll(() => reasons.getByRole('row').count(), { timeout: 60_000 }).toBe(4);
     await reasons
       .getByRole('row', { name: /A budget was reached/ })
       .getByText(/^Night runs, Test/)

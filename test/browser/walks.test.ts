@@ -91,8 +91,10 @@ test('a webhook that fails is listed with its attempts and sent again', limit, a
   const row = page.getByRole('row').filter({ hasText: '/deaf' });
   await row.getByText('Dropped').waitFor();
   await row.getByText('2/2').waitFor(); // how many there are at most comes by a request of its own
-  const cells = await row.getByRole('cell').allTextContents();
-  expect(cells.slice(1)).toEqual(['task.succeeded', `${receiver.url}/deaf`, 'Dropped', '2/2', '500', 'Task']);
+  const cells = async () => (await row.getByRole('cell').allTextContents()).slice(1);
+  await expect
+    .poll(cells, patience)
+    .toEqual(['task.succeeded', `${receiver.url}/deaf`, 'Dropped', '2/2', '500', 'Task']);
   await keyboard.enter('link', /./, row);
   await heading('Webhook delivery').waitFor();
   await page.getByText('Answered 500').nth(1).waitFor();
