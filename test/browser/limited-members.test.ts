@@ -82,12 +82,23 @@ test(
     await guest.getByRole('dialog').getByText(/mdl_/).first().waitFor();
     await guest.getByRole('button', { name: 'I have copied it' }).click();
     await guest.getByText('sees only its project').waitFor();
+    const project = guest.getByRole('table', { name: 'Projects' }).getByRole('row').nth(1).getByRole('cell');
+    await expect.poll(async () => (await project.allInnerTexts())[1]).toMatch(/^2$/); // the new one and Site of Bakery
     expect(await guest.getByText('Zanzibar').count()).toBe(0);
 
     await guest.goto(`${service.url}/activity`);
     await guest.getByText('sandbox/chat').first().waitFor();
     await expect.poll(() => guest.getByText('Site of Bakery').count()).toBeGreaterThan(0);
     expect(await guest.getByText('Zanzibar').count()).toBe(0);
+    await guest.goto(`${service.url}/models/sandbox/chat`);
+    await guest.getByText('Not shown to members of some projects.').waitFor();
+    await guest.goto(`${service.url}/settings`);
+    await guest.getByText('Sees some projects alone.').waitFor();
+    await guest.goto(`${service.url}/playground?prompt=prompt_01m8kjj9k1e0rvr3a172k0kbg8`);
+    await guest
+      .getByRole('alert')
+      .getByText(/^Saved prompts belong to the whole account/)
+      .waitFor();
     await guest.goto(`${service.url}/billing`);
     await guest.getByText('This page is about the whole account').waitFor();
     expect(await violationsIn(guest)).toEqual([]);

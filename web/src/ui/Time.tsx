@@ -14,10 +14,13 @@ function agoText(at_ms: number, now_ms: number): string {
   return near_form.format(Math.round(seconds / 86_400), 'day');
 }
 
+const now_every_ms = 15_000;
+
 /** A moment in local time; the exact one, and UTC, on hover and for whoever copies. */
 export function Time({ at, ago = false }: { at: string; ago?: boolean }) {
   const date = new Date(at);
-  const now_ms = useNow(ago ? 15_000 : undefined);
+  const renewed_ms = useNow(ago ? now_every_ms : undefined);
+  const now_ms = Math.max(renewed_ms, Math.min(date.getTime(), renewed_ms + now_every_ms)); // what is new is not to come
   const text = ago && now_ms - date.getTime() < 86_400_000 ? agoText(date.getTime(), now_ms) : minute_form.format(date);
   const { near, hint } = useHint(
     `${second_form.format(date)} (${date.toISOString().replace('T', ' ').slice(0, 19)} UTC)`,

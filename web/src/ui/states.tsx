@@ -39,10 +39,12 @@ export function Failed({ error, retry }: { error: Error; retry?: () => void }) {
       title={is_missing ? 'There is nothing here' : 'This did not work'}
     >
       <Stack gap="xs" align="flex-start">
-        <Text size="sm">{error.message}</Text>
+        <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
+          {error.message}
+        </Text>
         {id && (
           <Text size="xs" c="dimmed">
-            Request <Code>{id}</Code>
+            Request <Code style={{ overflowWrap: 'anywhere' }}>{id}</Code>
           </Text>
         )}
         {retry && !is_missing && (

@@ -7,6 +7,7 @@ import { usePlace } from '../../session.tsx';
 import { Modal } from '../../ui/Modal.tsx';
 import { Failed } from '../../ui/states.tsx';
 import { NewKey } from './NewKey.tsx';
+import { renewKeys } from './projects.ts';
 
 type Props = { apiKey: KeyView; close: () => void };
 
@@ -17,7 +18,7 @@ export function RotateKey({ apiKey, close }: Props) {
   const [hours, setHours] = useState('24');
   const { mutate, data, error, isPending, reset } = useMutation({
     mutationFn: () => api.post<NewKeyView>(`${base}/keys/${apiKey.id}/rotate`, { overlap_hours: Number(hours) }),
-    onSuccess: () => queries.invalidateQueries({ queryKey: [account.id, 'keys'] }),
+    onSuccess: () => renewKeys(queries, account.id),
     gcTime: 0, // the answer has the key in it
   });
   const end = () => {
@@ -65,7 +66,7 @@ export function DeleteKey({ apiKey, close }: Props) {
   const { mutate, error, isPending } = useMutation({
     mutationFn: () => api.delete(`${base}/keys/${apiKey.id}`),
     onSuccess: async () => {
-      await queries.invalidateQueries({ queryKey: [account.id, 'keys'] });
+      await renewKeys(queries, account.id);
       close();
     },
   });

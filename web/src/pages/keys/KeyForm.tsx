@@ -13,7 +13,7 @@ import { Modal } from '../../ui/Modal.tsx';
 import { useChoices } from '../activity/filters.ts';
 import { ContentFields, contentRules, contentValues, type ContentValues } from './ContentFields.tsx';
 import { NewKey } from './NewKey.tsx';
-import { projectChoices, useProjects } from './projects.ts';
+import { projectChoices, renewKeys, useProjects } from './projects.ts';
 
 type Values = {
   name: string;
@@ -65,7 +65,7 @@ export function CreateKey({ opened, project, close, days_max }: CreateProps) {
   const queries = useQueryClient();
   const { mutate, data, error, isPending, reset } = useMutation({
     mutationFn: (values: Values) => api.post<NewKeyView>(`${base}/keys`, toBody(values)),
-    onSuccess: () => queries.invalidateQueries({ queryKey: [account.id, 'keys'] }),
+    onSuccess: () => renewKeys(queries, account.id),
     gcTime: 0, // the answer has the key in it
   });
   const end = () => {
@@ -106,7 +106,7 @@ export function ChangeKey({ apiKey, close, days_max }: { apiKey: KeyView; close:
   const { mutate, error, isPending } = useMutation({
     mutationFn: (values: Values) => api.patch(`${base}/keys/${apiKey.id}`, toChange(values, apiKey)),
     onSuccess: async () => {
-      await queries.invalidateQueries({ queryKey: [account.id, 'keys'] });
+      await renewKeys(queries, account.id);
       close();
     },
   });

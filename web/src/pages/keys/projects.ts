@@ -1,4 +1,4 @@
-import { useQuery } from '@tanstack/react-query';
+import { useQuery, type QueryClient } from '@tanstack/react-query';
 import type { ProjectsView } from '../../../../src/dashboard/views/keys.ts';
 import { api } from '../../api.ts';
 import { usePlace } from '../../session.tsx';
@@ -19,4 +19,9 @@ export function useProjects() {
 export function projectChoices(view: ProjectsView | undefined) {
   const active = view?.data.filter(({ state }) => state === 'active') ?? [];
   return active.map(({ id, name }) => ({ value: id, label: name }));
+}
+
+/** Reads the keys of an account again, and its projects, which count them. */
+export async function renewKeys(queries: QueryClient, account_id: string): Promise<void> {
+  await Promise.all(['keys', 'projects'].map((name) => queries.invalidateQueries({ queryKey: [account_id, name] })));
 }

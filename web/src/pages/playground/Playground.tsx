@@ -1,4 +1,4 @@
-import { Group, Select, Stack, Text } from '@mantine/core';
+import { Alert, Group, Select, Stack, Text } from '@mantine/core';
 import { useHotkeys } from '@mantine/hooks';
 import { getRouteApi } from '@tanstack/react-router';
 import { useEffect, useRef, useState } from 'react';
@@ -21,6 +21,7 @@ import { ChatPlayground } from './ChatPlayground.tsx';
 import { MediaPlayground } from './MediaPlayground.tsx';
 import { moderation } from './Moderation.tsx';
 import { usePrompt } from './prompts/queries.ts';
+import { only_for_all } from './prompts/words.ts';
 import type { Replay } from './replay/replay.ts';
 import { useReplay } from './replay/useReplay.ts';
 import { rerank } from './Rerank.tsx';
@@ -43,6 +44,7 @@ export function Playground() {
 /** "Run again" begins with the model and the input of a task; so does an address that shows a run. */
 function WithTask({ models }: { models: ModelView[] }) {
   const search = route.useSearch();
+  const { account } = usePlace();
   const [first_run] = useState(search.run?.split(',').find((id) => id !== '')); // later ones are made from the form that is there
   const id = search.task ?? first_run;
   const task = useTask(id);
@@ -58,6 +60,11 @@ function WithTask({ models }: { models: ModelView[] }) {
   return (
     <Stack>
       {error && <Failed error={error} />}
+      {search.prompt !== undefined && account.is_limited && (
+        <Alert color="yellow" variant="light" role="alert">
+          {only_for_all}
+        </Alert>
+      )}
       <Chosen models={models} task={task.data} prompt={prompt.data} replay={replay.data} />
     </Stack>
   );

@@ -24,13 +24,17 @@ export function Profile() {
           caption="Accounts you belong to"
           columns={[{ name: 'Account' }, { name: 'Your role' }, { name: 'Currency' }]}
         >
-          {me.accounts.map(({ id, name, role, currency }) => (
+          {me.accounts.map(({ id, name, role, currency, is_limited }) => (
             <Table.Tr key={id}>
               <Table.Td>{name}</Table.Td>
               <Table.Td>
                 {role === 'operator' ? 'Operator' : role_words[role].name}
                 <Text size="xs" c="dimmed">
-                  {role === 'operator' ? 'Sees it as a viewer does.' : role_words[role].may}
+                  {role === 'operator'
+                    ? 'Sees it as a viewer does.'
+                    : is_limited
+                      ? 'Sees some projects alone.'
+                      : role_words[role].may}
                 </Text>
               </Table.Td>
               <Table.Td>{currency}</Table.Td>

@@ -10,6 +10,7 @@ import { Card } from '../../../ui/Page.tsx';
 import { Failed } from '../../../ui/states.tsx';
 import { NameForm } from '../../../ui/NameForm.tsx';
 import { promptsKey, usePrompts } from './queries.ts';
+import { only_for_all } from './words.ts';
 import { Versions } from './Versions.tsx';
 
 type Props = {
@@ -35,7 +36,11 @@ export function Prompts({ prompt, written, has_variables, setHasVariables, open,
   return (
     <Card title="Prompt">
       <Stack gap="sm">
-        {!account.is_limited && (
+        {account.is_limited ? (
+          <Text size="sm" c="dimmed">
+            {only_for_all}
+          </Text>
+        ) : (
           <Select
             label="Saved prompts"
             description="They belong to the account: its members see them."
