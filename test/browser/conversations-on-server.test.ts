@@ -5,6 +5,7 @@ import { addMember, ownerOf } from '../../src/accounts/members.ts';
 import { readPlayground } from '../../src/contents/playground.ts';
 import { startTestApp, type TestApp } from '../helpers/app.ts';
 import { launchBrowser } from '../helpers/browser.ts';
+import { savedConversations } from '../helpers/conversations.ts';
 import { contextOf, sidewaysOf, signIn, violationsIn, watchedPage } from '../helpers/dashboard.ts';
 
 /** Conversations that a person keeps on the server: in several browsers of theirs, without a network, and off again. */
@@ -118,7 +119,7 @@ async function comeBackUntil(to: Page, isSeen: () => Promise<boolean>): Promise<
 
 /** Waits until the browser has saved the last part of an answer, its cost. */
 async function expectSaved(on: Page, answers = 1): Promise<void> {
-  const bills = async () => (await storedTexts(on)).split('"bill":{').length - 1;
+  const bills = async () => (await savedConversations(on)).split('"bill":{').length - 1;
   await expect.poll(bills, patience).toBe(answers);
 }
 
@@ -153,8 +154,8 @@ test('a conversation with a file and versions, kept in one browser, is in anothe
 
   await say(laptop, 'From the laptop', 2); // without having seen that
   await expectSent(laptop);
-  await comeBackUntil(phone, async () => (await storedTexts(phone)).includes('From the laptop'));
-  await comeBackUntil(laptop, async () => (await storedTexts(laptop)).includes('From the phone'));
+  await comeBackUntil(phone, async () => (await savedConversations(phone)).includes('From the laptop'));
+  await comeBackUntil(laptop, async () => (await savedConversations(laptop)).includes('From the phone'));
   await logOf(laptop).getByRole('group', { name: 'Versions of the message' }).waitFor();
 
   await phone.getByRole('button', { name: 'More for Good morning' }).click();
@@ -172,32 +173,24 @@ test('a conversation with a file and versions, kept in one browser, is in anothe
   const notice = phone.getByText('This conversation was deleted in another tab or browser.');
   await comeBackUntil(phone, () => notice.isVisible());
   await lineOf(phone, 'Greetings').waitFor({ state: 'detached' });
-  await expect.poll(() => storedTexts(phone), patience).toBe('[]');
+  await expect.poll(() => savedConversations(phone), patience).toBe('[]');
   await laptop.context().close();
   await phone.context().close();
 }, 600_000);
 
-/** Returns all conversations that the browser has saved, as JSON. */
-function storedTexts(on: Page): Promise<string> {
-  return on.evaluate(`new Promise((resolve, reject) => {
-    const opening = indexedDB.open('medley-playground');
-    opening.onerror = () => reject(opening.error);
-    opening.onsuccess = () => {
-      const db = opening.result;
-      const all = db.transaction('conversations').objectStore('conversations').getAll();
-      all.onsuccess = () => { db.close(); resolve(JSON.stringify(all.result)); };
-      all.onerror = () => reject(all.error);
-    };
-  })`);
-}
-
-test('without a network the page says what is not on the server yet, and sends it later, also after a reload', async () => {
+/** A new person, who said this in a browser and has it on the server. */
+async function personWith(text: string): Promise<{ person: string; page: Page }> {
   const person = await newPerson();
   const page = await browserOf(person);
-  await say(page, 'Before');
+  await say(page, text);
   await expectSaved(page);
   await switchOn(page);
   await expectSent(page);
+  return { person, page };
+}
+
+test('without a network the page says what is not on the server yet, and sends it later, also after a reload', async () => {
+  const { person, page } = await personWith('Before');
   const [before] = await rowsOf(person);
   const path = '**/dash/accounts/*/conversations/**';
   await page.route(path, (route) => route.abort());
@@ -227,12 +220,7 @@ test('without a network the page says what is not on the server yet, and sends i
 }, 600_000);
 
 test('switched off, everything is brought here first, and goes from the server', async () => {
-  const person = await newPerson();
-  const first = await browserOf(person);
-  await say(first, 'Only in the first');
-  await expectSaved(first);
-  await switchOn(first);
-  await expectSent(first);
+  const { person, page: first } = await personWith('Only in the first');
   const second = await browserOf(person);
   await lineOf(second, 'Only in the first').waitFor();
   await switchOf(second).click({ force: true });
@@ -254,12 +242,7 @@ test('switched off, everything is brought here first, and goes from the server',
 }, 600_000);
 
 test('where the browser saves nothing, the server alone keeps conversations', async () => {
-  const person = await newPerson();
-  const first = await browserOf(person);
-  await say(first, 'From elsewhere');
-  await expectSaved(first);
-  await switchOn(first);
-  await expectSent(first);
+  const { person, page: first } = await personWith('From elsewhere');
   const closed = `indexedDB.open = () => { throw new DOMException('no', 'SecurityError'); }`;
   const shut = await browserOf(person, {}, closed);
   await lineOf(shut, 'From elsewhere').click();

@@ -4,6 +4,7 @@ import { createAccount } from '../../src/accounts/accounts.ts';
 import { ownerOf } from '../../src/accounts/members.ts';
 import { startTestApp, type TestApp } from '../helpers/app.ts';
 import { launchBrowser } from '../helpers/browser.ts';
+import { savedConversations } from '../helpers/conversations.ts';
 import { contextOf, sidewaysOf, signIn, violationsIn, watchedPage } from '../helpers/dashboard.ts';
 
 /** Conversations of the playground: how answers look, what stays of them, and what a hostile answer can do. */
@@ -166,8 +167,8 @@ test('a conversation survives a reload, has versions of messages and answers, an
   const saved = page.getByRole('button', { name: /^Good morning/ });
   await saved.waitFor();
   // The end of the answer and its vote, a quarter of a second after they are shown: a page that is closed saves nothing more.
-  await expect.poll(() => savedTexts(page), patience).toMatch(/Good evening.*"vote":"up"/);
-  expect(await savedTexts(page)).not.toContain('"streaming"');
+  await expect.poll(() => savedConversations(page), patience).toMatch(/Good evening.*"vote":"up"/);
+  expect(await savedConversations(page)).not.toContain('"streaming"');
   await page.reload();
   await log.getByText('“Good evening”').waitFor();
   await expect
@@ -193,27 +194,13 @@ test('a conversation survives a reload, has versions of messages and answers, an
   await expect.poll(() => log.innerText(), patience).not.toContain('Good evening');
 }, 300_000);
 
-/** Returns all conversations that the browser has saved, as JSON. */
-function savedTexts(on: Page): Promise<string> {
-  return on.evaluate(`new Promise((resolve, reject) => {
-    const opening = indexedDB.open('medley-playground');
-    opening.onerror = () => reject(opening.error);
-    opening.onsuccess = () => {
-      const db = opening.result;
-      const all = db.transaction('conversations').objectStore('conversations').getAll();
-      all.onsuccess = () => { db.close(); resolve(JSON.stringify(all.result)); };
-      all.onerror = () => reject(all.error);
-    };
-  })`);
-}
-
 test('a conversation outlives its session, and nobody else sees it', async () => {
   await page.goto(service.url + chat);
   await say(page, 'Only for me');
   await logOf(page)
     .getByText(/\d+ in, \d+ out/)
     .waitFor();
-  await expect.poll(() => savedTexts(page), patience).toContain('Only for me');
+  await expect.poll(() => savedConversations(page), patience).toContain('Only for me');
   const path = page.url().slice(service.url.length);
   await context.clearCookies();
   const { db } = service.app;
@@ -232,7 +219,7 @@ test('what one tab says is in the other, and a conversation that one deletes is 
   await logOf(page)
     .getByText(/\d+ in, \d+ out/)
     .waitFor();
-  await expect.poll(() => savedTexts(page), patience).toContain('From the first tab');
+  await expect.poll(() => savedConversations(page), patience).toContain('From the first tab');
   const { page: second } = await watchedPage(context, service.url);
   await second.goto(page.url());
   await logOf(second).getByText('“From the first tab”').waitFor();
@@ -240,7 +227,7 @@ test('what one tab says is in the other, and a conversation that one deletes is 
     .getByText(/\d+ in, \d+ out/)
     .waitFor();
   await say(second, 'From the second tab');
-  await expect.poll(() => savedTexts(page), patience).toContain('From the second tab');
+  await expect.poll(() => savedConversations(page), patience).toContain('From the second tab');
   await logOf(second)
     .getByText(/\d+ in, \d+ out/)
     .nth(1)
@@ -248,7 +235,7 @@ test('what one tab says is in the other, and a conversation that one deletes is 
   await say(page, 'And again');
   await expect
     .poll(async () => {
-      const texts = await savedTexts(page);
+      const texts = await savedConversations(page);
       return ['From the second tab', 'And again'].every((text) => texts.includes(text));
     }, patience)
     .toBe(true);

@@ -8,11 +8,11 @@ declare
   w webhook_endpoints;
   v_count int := 0;
 begin
-  if e.key_id is not null and exists (select from webhook_endpoints x where x.account_id = e.account_id) then
-    e.project_id := project_of_key(e.key_id);
-  end if;
-  for w in select x.* from webhook_endpoints x
-      where x.account_id = e.account_id and endpoint_takes(x, e) order by x.id loop
+  for w in select x.* from webhook_endpoints x where x.account_id = e.account_id order by x.id loop
+    if e.project_id is null and e.key_id is not null then
+      e.project_id := project_of_key(e.key_id);
+    end if;
+    continue when not endpoint_takes(w, e);
     if e.body is null then
       e.created_at := p_now;
       e.body := '{"id":"' || e.id || '","type":"' || e.type || '","created_at":"'
