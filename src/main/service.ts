@@ -64,14 +64,15 @@ async function startRoles(app: App): Promise<void> {
   await greet(app);
 }
 
-/** The address, and on the first start the key; nothing else of length. Callers are served already: nothing here ends that. */
+/** The address, and on the first start the key; nothing else of length. */
 async function greet(app: App): Promise<void> {
   const url = app.local_url();
-  const [first, link] = await firstAndLink(app).catch((error: unknown) => {
-    const reason = error instanceof Error ? error.message : String(error);
-    console.error(`Medley runs, but no sign-in link could be made: ${reason}. Make one: ${program_name} login-link`);
-    return [];
-  });
+  const { base_currency: currency } = app.catalog.current.settings;
+  const demo = { currency, credit: demo_credit };
+  const first = await forTerminal('the first account', 'account create', () =>
+    makeFirstAccount(app.db, demo, new Date(app.clock.now())),
+  );
+  const link = await forTerminal('the sign-in link', 'login-link', () => operatorLink(app));
   const loopback = /^(127\.|localhost$|\[?::1\]?$)/.test(app.config.host);
   if (!loopback && !app.config.base_url && !app.catalog.current.settings.base_url) {
     console.log(`Warning: links in answers will begin with ${url}. Set MEDLEY_BASE_URL to the public address.`);
@@ -89,12 +90,18 @@ async function greet(app: App): Promise<void> {
   console.log(`Make an image${first ? '' : ' (KEY is your API key)'}:\n\n  ${curlLine(url, first?.key ?? '$KEY')}\n`);
 }
 
-/** A database that goes away just now is back soon. */
-async function firstAndLink(app: App) {
-  const { base_currency: currency } = app.catalog.current.settings;
-  const demo = { currency, credit: demo_credit };
-  const first = await retryWhileUnavailable(() => makeFirstAccount(app.db, demo, new Date(app.clock.now())));
-  return [first, await retryWhileUnavailable(() => operatorLink(app))] as const;
+/**
+ * Makes what is only for the terminal. Callers are served already, and no failure here ends that: a database that goes away
+ * just now is back soon, and for anything else there is a command.
+ */
+async function forTerminal<T>(what: string, command: string, make: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await retryWhileUnavailable(make);
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    console.error(`Medley runs, but ${what} could not be made: ${reason}. Make it: ${program_name} ${command}`);
+    return undefined;
+  }
 }
 
 const link_ms = 3_600_000;

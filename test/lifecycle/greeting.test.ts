@@ -9,10 +9,10 @@ import { startTestApp } from '../helpers/app.ts';
 const program = join(import.meta.dirname, '../helpers/node-child.ts');
 
 /** Starts another node on the database of a test, in which `insert` raises when a sign-in link is written. */
-async function startWhere(raise: string) {
+async function startWhere(raise: string, { has_account = true } = {}) {
   const first = await startTestApp({ yaml: 'version: 1\nstorage: { shared: true }\n' });
   const db = openDatabase({ connection: first.app.db.connection, connections_max: 1 });
-  await first.client();
+  if (has_account) await first.client();
   await db.query('create sequence links_written');
   await db.query(
     `create function fail_link() returns trigger language plpgsql as $$ begin ${raise} return new; end $$`,
@@ -49,9 +49,17 @@ test('a service whose database goes away while it makes the sign-in link waits f
 
 test('a service that cannot make the sign-in link says so and serves its callers', async () => {
   const { child, printed } = await startWhere(`raise exception 'no room for links';`);
-  await expect.poll(() => printed.error, patience).toMatch(/^Medley runs, but no sign-in link could be made: no room /);
+  await expect
+    .poll(() => printed.error, patience)
+    .toMatch(/^Medley runs, but the sign-in link could not be made: no room .* login-link$/m);
   await expect.poll(() => printed.out, patience).toMatch(address);
   const [, url = ''] = address.exec(printed.out) ?? [];
   expect((await fetch(`${url}/readyz`)).status).toBe(200);
   expect(child.exitCode).toBeNull();
+});
+
+test('the key of a first start is printed although the sign-in link cannot be made', async () => {
+  const { printed } = await startWhere(`raise exception 'no room for links';`, { has_account: false });
+  await expect.poll(() => printed.out, patience).toMatch(/^API key, shown only now: mdl_\w+$/m);
+  expect(printed.error).toMatch(/^Medley runs, but the sign-in link could not be made/);
 });
