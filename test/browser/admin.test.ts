@@ -79,11 +79,17 @@ test('an operator finds an account, credits it and sees the new balance', limit,
 test('an operator blocks an account after a question and unblocks it', limit, async () => {
   await page.goto(`${service.url}/admin/accounts/${customer}`);
   await page.getByRole('button', { name: 'Block', exact: true }).click();
-  await page.getByRole('dialog').getByRole('button', { name: 'Block', exact: true }).click();
+  const dialog = page.getByRole('dialog');
+  const slow = Promise.withResolvers<void>();
+  await page.route('**/dash/admin/accounts/*/keys*', (route) => slow.promise.then(() => route.continue()));
+  await dialog.getByRole('button', { name: 'Block', exact: true }).click();
   await page.getByText('Blocked', { exact: true }).waitFor();
+  expect(await dialog.getByRole('heading').textContent(), 'while the page loads its new state').toBe('Block Northwind');
+  slow.resolve();
+  await dialog.waitFor({ state: 'hidden' });
   expect(await findAccount(service.app.db, customer)).toMatchObject({ status: 'blocked' });
   await page.getByRole('button', { name: 'Unblock' }).click();
-  await page.getByRole('dialog').getByRole('button', { name: 'Unblock' }).click();
+  await dialog.getByRole('button', { name: 'Unblock' }).click();
   await page.getByText('Active', { exact: true }).waitFor();
   expect(await findAccount(service.app.db, customer)).toMatchObject({ status: 'active' });
 });

@@ -1,6 +1,7 @@
 import { Button, Group, Stack, Text } from '@mantine/core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
+import { useState } from 'react';
 import type { AdminAccount } from '../../../../src/dashboard/views/admin.ts';
 import { api } from '../../api.ts';
 import { CodeBox } from '../../ui/Copy.tsx';
@@ -12,7 +13,8 @@ type Props = { account: AdminAccount; close: () => void };
 /** Blocked accounts begin nothing new; what runs goes on. */
 export function BlockAccount({ account: { id, name, status }, close }: Props) {
   const queries = useQueryClient();
-  const blocked = status === 'blocked';
+  // As it is when the question is asked: the account's new state comes before the dialog has gone.
+  const [blocked] = useState(status === 'blocked');
   const { mutate, error, isPending } = useMutation({
     mutationFn: () => api.post(`/dash/admin/accounts/${id}/status`, { status: blocked ? 'active' : 'blocked' }),
     onSuccess: async () => {
