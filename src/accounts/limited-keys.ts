@@ -1,9 +1,11 @@
 import type { Queryable } from '../db/database.ts';
 import { ApiError } from '../errors.ts';
-import { areInOneProject } from '../money/ledger.ts';
+import type { KeysOfProjects } from '../money/key-budgets.ts';
+import { areInOneProject, projectOf } from '../money/ledger.ts';
 import type { Caller } from './authenticate.ts';
+import { keysInSight, type ProjectScope } from './project-scope.ts';
 
-/** Keys of members who are limited to projects. They call models, and reach what keys of their own project made. */
+/** Keys of members who are limited to projects. They call models, and read what their project's members see of it. */
 
 /** Endpoints below /v1 that these keys may call: each of them answers nothing that another project made. */
 const open_to_limited: readonly { method: 'GET' | 'POST' | 'DELETE'; path: RegExp }[] = [
@@ -17,7 +19,11 @@ const open_to_limited: readonly { method: 'GET' | 'POST' | 'DELETE'; path: RegEx
   { method: 'POST', path: /^\/v1\/(?:generate|files)$/ },
   { method: 'POST', path: /^\/v1\/images\/(?:generations|edits|variations)$/ },
   { method: 'POST', path: /^\/v1\/audio\/(?:speech|transcriptions|translations)$/ },
-  { method: 'GET', path: /^\/v1\/tasks\/\{id\}$/ },
+  { method: 'GET', path: /^\/v1\/(?:calls|speed|usage|usage\/refusals)$/ },
+  { method: 'GET', path: /^\/v1\/chat\/\{request_id\}(?:\/content)?$/ },
+  { method: 'DELETE', path: /^\/v1\/chat\/\{request_id\}\/content$/ },
+  { method: 'POST', path: /^\/v1\/feedback$/ },
+  { method: 'GET', path: /^\/v1\/tasks(?:\/\{id\})?$/ },
   { method: 'POST', path: /^\/v1\/tasks\/\{id\}\/(?:cancel|links)$/ },
   { method: 'DELETE', path: /^\/v1\/tasks\/\{id\}\/output$/ },
 ];
@@ -31,7 +37,7 @@ export function isOpenToLimited(endpoint: { method: string; path: string }): boo
 export function checkLimitedKey({ key }: Caller, endpoint: { method: string; path: string }): void {
   if (!key.is_limited || isOpenToLimited(endpoint)) return;
   const message =
-    'This key is limited to its project: it calls models and reads tasks of its project. Use a key of a member who sees all of the account for this.';
+    'This key is limited to its project: it calls models, and reads the tasks, calls, usage and speed of its project. Use a key of a member who sees all of the account for this.';
   throw new ApiError('forbidden', message, {
     code: 'limited_to_projects',
     headers: { 'x-should-retry': 'false' },
@@ -43,4 +49,16 @@ export function checkLimitedKey({ key }: Caller, endpoint: { method: string; pat
 export async function reaches(db: Queryable, { account, key }: Caller, key_id: string): Promise<boolean> {
   if (!key.is_limited || key.id === key_id) return true;
   return areInOneProject(db, account.id, [key.id, key_id]);
+}
+
+/** Returns what a key sees of its account: a limited one its project; undefined: all of it. */
+export async function scopeOfKey(db: Queryable, { account, key }: Caller): Promise<ProjectScope | undefined> {
+  if (!key.is_limited) return undefined;
+  const project_id = await projectOf(db, key.id);
+  return { account_id: account.id, project_ids: project_id === undefined ? [] : [project_id] };
+}
+
+/** Returns the filter of lists of tasks and calls that this caller sees. */
+export async function keysSeenBy(db: Queryable, caller: Caller): Promise<KeysOfProjects> {
+  return keysInSight(db, caller.account.id, await scopeOfKey(db, caller));
 }

@@ -1,4 +1,5 @@
 import type { CatalogHolder } from '../catalog/catalog.ts';
+import { keysSeenBy } from '../accounts/limited-keys.ts';
 import { readLines, type ActivityFilter } from '../chat/activity.ts';
 import type { RecordLine } from '../chat/record.ts';
 import { reading, type ReadParts } from '../db/reads.ts';
@@ -8,7 +9,7 @@ import { cursorsOf, moment, objectParameter, oneOf, wholeNumber, type Cursor } f
 import { isId } from '../lib/ids.ts';
 import { costView } from '../money/money.ts';
 import { lastRoutes, type TaskLine } from '../tasks/list.ts';
-import { call, listOf, too_slow } from './schemas.ts';
+import { call, limited_key_docs, listOf, too_slow } from './schemas.ts';
 
 /** The parts of the app that the list of calls takes. */
 type Parts = ReadParts & { readonly catalog: CatalogHolder };
@@ -27,7 +28,7 @@ export const list_calls: Endpoint<Parts> = {
     summary: 'List calls',
     description:
       'The chat calls and the tasks of the account in one list, newest first, without what was said. A chat call is ' +
-      'there when it has ended, for as long as its record is kept.',
+      `there when it has ended, for as long as its record is kept. ${limited_key_docs}`,
     query: {
       limit: { description: 'Number of calls.', schema: { type: 'integer', minimum: 1, maximum: 100, default: 20 } },
       after: text('Calls older than this one.'),
@@ -57,7 +58,8 @@ async function handleCalls(app: Parts, { caller, query, gone }: Call): Promise<A
   const { id: account_id } = caller.account;
   const db = reading(app, { key: account_id, gone });
   const limit = wholeNumber(query, 'limit', { min: 1, max: 100 }) ?? 20;
-  const { lines, has_more } = await readLines(db, readFilter(query, account_id), { limit, ...placeIn(query) });
+  const filter = { ...readFilter(query, account_id), ...(await keysSeenBy(db, caller)) };
+  const { lines, has_more } = await readLines(db, filter, { limit, ...placeIn(query) });
   const task_ids = lines.flatMap(({ what, line }) => (what === 'task' ? line.id : []));
   const { by_caller: names_routes } = app.catalog.current.settings.routing;
   const routes = names_routes ? await lastRoutes(db, account_id, task_ids) : new Map<string, string>();

@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream';
 import { audit } from '../accounts/audit.ts';
 import type { Caller } from '../accounts/authenticate.ts';
+import { reaches } from '../accounts/limited-keys.ts';
 import { contentLines, contentView, export_forms } from '../chat/content-export.ts';
 import type { ContentKeys } from '../db/content.ts';
 import type { Db } from '../db/database.ts';
@@ -27,7 +28,7 @@ export const chat_contents: readonly Endpoint<Parts>[] = [
     docs: {
       tag: 'Chat',
       summary: 'Get the content of a chat call',
-      description: `Stored where the key of the call has \`log_content\`, and redacted before that. ${whose} Each read is in the audit log of the account.`,
+      description: `Stored where the key of the call has \`log_content\`, and redacted before that. ${whose} Limited to a project, it reads those of its project. Each read is in the audit log of the account.`,
       params,
       responses: {
         200: {
@@ -131,10 +132,14 @@ function readsAll({ key: { rules } }: Caller): boolean {
   return rules?.scopes?.every((scope) => scope === 'read') === true;
 }
 
+async function isReadableBy(db: Db, caller: Caller, key_id: string): Promise<boolean> {
+  return key_id === caller.key.id || (readsAll(caller) && (await reaches(db, caller, key_id)));
+}
+
 async function findOwn(app: Parts, { caller, params: { request_id: id = '' } }: Call): Promise<FoundContent> {
   const name = { account_id: caller.account.id, id };
   const stored = isId('req', id) ? await findContent(app, name, new Date(app.clock.now())) : undefined;
-  if (stored && (readsAll(caller) || stored.api_key_id === caller.key.id)) return stored;
+  if (stored && (await isReadableBy(app.db, caller, stored.api_key_id))) return stored;
   const message = `There is no content of a chat call ${JSON.stringify(id.slice(0, 64))} that this key may read.`;
   throw new ApiError('not_found', message);
 }

@@ -1,3 +1,4 @@
+import { reaches } from '../accounts/limited-keys.ts';
 import type { ChatCaller } from '../chat/attempt.ts';
 import { runCall, type AttemptRoute, type CallParts } from '../chat/call.ts';
 import { countTokens, type CountParts } from '../chat/count.ts';
@@ -33,7 +34,7 @@ import {
   type ReceivedChat,
   type StateParts,
 } from './chat-request.ts';
-import { chat_call } from './schemas.ts';
+import { chat_call, limited_key_docs } from './schemas.ts';
 import type { Answer, Call, Endpoint } from '../http/endpoint.ts';
 
 /** The parts of the app that answering a chat takes. */
@@ -166,7 +167,7 @@ export const chat_record: Endpoint<{ readonly db: Db } & Pick<CallParts, 'catalo
   docs: {
     tag: 'Chat',
     summary: 'Get a chat call',
-    description: 'Calls of the same account, by the id in the header `x-request-id` of the answer.',
+    description: `Calls of the same account, by the id in the header \`x-request-id\` of the answer. ${limited_key_docs}`,
     params: { request_id: { description: 'The `x-request-id` of the call.', schema: { type: 'string' } } },
     responses: {
       200: { description: 'Model, routes, tokens, times, status and cost, without the content.', schema: chat_call },
@@ -176,7 +177,8 @@ export const chat_record: Endpoint<{ readonly db: Db } & Pick<CallParts, 'catalo
   handle: async (app, call) => {
     const id = call.params['request_id'] ?? '';
     const record = isId('req', id) ? await findRecord(app.db, call.caller.account.id, id) : undefined;
-    if (!record) throw new ApiError('not_found', `There is no chat call ${JSON.stringify(id.slice(0, 64))}.`);
+    if (!record || !(await reaches(app.db, call.caller, record.key_id)))
+      throw new ApiError('not_found', `There is no chat call ${JSON.stringify(id.slice(0, 64))}.`);
     return { status: 200, body: rendered(record, app.catalog.current.settings.routing.by_caller) };
   },
 };

@@ -1,4 +1,5 @@
 import Type from 'typebox';
+import { reaches } from '../accounts/limited-keys.ts';
 import type { JsonObject } from '../catalog/model.ts';
 import { awaitRecord } from '../chat/record.ts';
 import type { Db } from '../db/database.ts';
@@ -42,7 +43,7 @@ export const give_feedback: Endpoint<Parts> = {
     tag: 'Feedback',
     summary: 'Give feedback',
     description:
-      'Scores a chat call that has ended, or a task, of the same account. The same call, metric and end user have one ' +
+      'Scores a chat call that has ended, or a task, of the same account, for a key that is limited to a project: of that. The same call, metric and end user have one ' +
       'score: the last one that was given. It is removed with the record of the call.',
     body: {
       schema: {
@@ -87,7 +88,8 @@ async function handleGive({ db, clock }: Parts, { caller, body, gone, draining }
     tags: readTags(body),
     metadata: readMetadata(body['metadata']),
   };
-  const referred_at = await beginOf({ db, clock }, { account_id, reference_id }, AbortSignal.any([gone, draining]));
+  const about = { account_id, reference_id, sees: (key_id: string) => reaches(db, caller, key_id) };
+  const referred_at = await beginOf({ db, clock }, about, AbortSignal.any([gone, draining]));
   const row = { ...scored, account_id, key_id: caller.key.id, reference_id, referred_at };
   const stored = await giveFeedback(db, row, new Date(clock.now()));
   if (!stored) throw tooMany();
@@ -98,18 +100,21 @@ export function tooMany(): ApiError {
   return new ApiError('conflict', `A call has at most ${scores_max} scores: delete one first.`, { code: 'conflict' });
 }
 
-/** Returns the start of a call that has ended, or of a task, of the account. Throws 404. */
+/** `sees`: tells whether what a key made is in sight. */
+type Reference = { account_id: string; reference_id: string; sees: (key_id: string) => Promise<boolean> };
+
+/** Returns the start of a call that has ended, or of a task, of the account. Throws 404, at one that is out of sight too. */
 export async function beginOf(
   parts: Parts,
-  { account_id, reference_id }: { account_id: string; reference_id: string },
+  { account_id, reference_id, sees }: Reference,
   signal: AbortSignal,
 ): Promise<Date> {
   if (isId('task', reference_id)) {
     const task = await loadTask(parts.db, { account_id, task_id: reference_id });
-    if (task) return task.created_at;
+    if (task && (await sees(task.key_id))) return task.created_at;
   }
   if (isId('req', reference_id)) {
-    const record = await awaitRecord(parts, { account_id, id: reference_id }, signal);
+    const record = await awaitRecord(parts, { account_id, id: reference_id, sees }, signal);
     if (record) return record.created_at;
   }
   const shown = JSON.stringify(reference_id.slice(0, 64));

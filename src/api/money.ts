@@ -7,6 +7,7 @@ import { reading, type ReadParts } from '../db/reads.ts';
 import type { Caller } from '../accounts/authenticate.ts';
 import { no_rules } from '../accounts/key-rules.ts';
 import { findKey } from '../accounts/keys.ts';
+import { scopeOfKey } from '../accounts/limited-keys.ts';
 import { ApiError } from '../errors.ts';
 import { balanceOf, budgetsOf, listEntries, nextMonth, type Entry, type EntryFilter } from '../money/ledger.ts';
 import { groupNamed, isLabel } from '../money/groups.ts';
@@ -15,7 +16,7 @@ import { balanceView, costView, type Cost } from '../money/money.ts';
 import type { Answer, Call, Endpoint } from '../http/endpoint.ts';
 import { oneOf, timeRange, wholeNumber } from '../http/query.ts';
 import { groupQuery, range_query, readGroups, rowNames } from './groups.ts';
-import { balance, key, listOf, too_slow, transaction, usage } from './schemas.ts';
+import { balance, key, limited_key_docs, listOf, too_slow, transaction, usage } from './schemas.ts';
 
 /** The parts of the app that answers about money take. */
 type Parts = ReadParts & {
@@ -216,7 +217,8 @@ export const get_usage: Endpoint<Parts> = {
       'Charges, grouped. Days are in UTC. Default: this month by day. `project` is the one that the key was in when the work began; `default` is that of keys in no other. `user` is the end user whom a chat call names ' +
       '(`user`, `safety_identifier`, `metadata.user_id`) or a task (`metadata.user`); `tag` is each part of ' +
       '`metadata.tags`, a text with commas; `metadata.NAME` is a pair of the metadata. They are null where a charge has ' +
-      'none, and where its record is no longer kept. A charge with several tags counts in each, and once in `total`.',
+      'none, and where its record is no longer kept. A charge with several tags counts in each, and once in `total`. ' +
+      limited_key_docs,
     query: {
       ...range_query,
       ...groupQuery(group_names, 'day,model'),
@@ -231,8 +233,9 @@ async function handleUsage(app: Parts, { caller, query, gone }: Call): Promise<A
   const month = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth(), 1));
   const { from, to } = timeRange(query, { from: () => month, to: nextMonth(now) });
   const group_by = readGroups(query.get('group_by') ?? 'day', groupNamed, group_names);
-  const range = { account_id: caller.account.id, from, to };
   const db = reading(app, { key: caller.account.id, gone });
+  const only = { projects: (await scopeOfKey(db, caller))?.project_ids };
+  const range = { account_id: caller.account.id, from, to, only };
   const rows = await usageOf(db, { ...range, group_by });
   const summed = group_by.some(isLabel) ? await usageOf(db, { ...range, group_by: [] }) : rows;
   const { currency } = caller.account;

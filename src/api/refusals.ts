@@ -1,11 +1,15 @@
+import { scopeOfKey } from '../accounts/limited-keys.ts';
+import { budgetsInSight, type ProjectScope } from '../accounts/project-scope.ts';
+import type { Queryable } from '../db/database.ts';
 import { reading, type ReadParts } from '../db/reads.ts';
 import { refusal_reasons } from '../errors.ts';
 import type { Answer, Call, Endpoint } from '../http/endpoint.ts';
 import { oneOf, timeRange } from '../http/query.ts';
 import type { Clock } from '../lib/clock.ts';
+import { listAccountBudgets } from '../money/account-budgets.ts';
 import { refusal_rows_max, refusalGroupNamed, refusalsOf } from '../money/refusals.ts';
 import { groupQuery, range_query, readGroups, rowNames } from './groups.ts';
-import { refusals, too_slow } from './schemas.ts';
+import { limited_key_docs, refusals, too_slow } from './schemas.ts';
 
 /** The parts of the app that a report of refusals takes. */
 type Parts = ReadParts & { readonly clock: Clock };
@@ -26,7 +30,8 @@ export const get_refusals: Endpoint<Parts> = {
       'They are counted by the hour, a few seconds after they came, and kept as long as records of chat calls. ' +
       'An hour is in a range if it has a part in it. `key`, `project`, `model` and `budget` are null where a refusal ' +
       'has none: the model of a request at its limit per minute is not read. Of one account, an hour tells some hundred ' +
-      'combinations apart; what is beyond them has a reason alone. Days are in UTC. Default: the last 24 hours by reason.',
+      'combinations apart; what is beyond them has a reason alone. Days are in UTC. Default: the last 24 hours by reason. ' +
+      limited_key_docs,
     query: {
       ...range_query,
       ...groupQuery(group_names, 'hour,reason'),
@@ -38,13 +43,22 @@ export const get_refusals: Endpoint<Parts> = {
   handle: handleRefusals,
 };
 
+/** Returns the ids of the budgets that a limited key sees. */
+async function namedBudgets({ clock }: Parts, db: Queryable, scope: ProjectScope): Promise<string[]> {
+  const budgets = await listAccountBudgets(db, scope.account_id, new Date(clock.now()));
+  return (await budgetsInSight(db, scope, budgets)).map(({ id }) => id);
+}
+
 async function handleRefusals(app: Parts, { caller, query, gone }: Call): Promise<Answer> {
   const account_id = caller.account.id;
   const a_day_before = (to: Date) => new Date(to.getTime() - day_ms);
   const { from, to } = timeRange(query, { from: a_day_before, to: new Date(app.clock.now()) });
   const group_by = readGroups(query.get('group_by') ?? 'reason', refusalGroupNamed, group_names);
-  const filter = { account_id, from, to, reason: oneOf(query, 'reason', refusal_reasons), key: query.get('key') };
   const db = reading(app, { key: account_id, gone });
+  const scope = await scopeOfKey(db, caller);
+  const reason = oneOf(query, 'reason', refusal_reasons);
+  const seen = scope && { projects: scope.project_ids, budgets: await namedBudgets(app, db, scope) };
+  const filter = { account_id, from, to, reason, key: query.get('key'), ...seen };
   const rows = await refusalsOf(db, filter, group_by);
   const [total] = await refusalsOf(db, filter, []);
   return {

@@ -3,6 +3,9 @@ import { refusal_reasons } from '../errors.ts';
 
 /** The bodies of the service as JSON Schema, one definition each; /openapi.json is made of them. */
 
+/** A sentence of the docs of reads that are open to limited keys. */
+export const limited_key_docs = 'A key that is limited to a project reads those of its project.';
+
 export const cost = Type.Object(
   {
     amount: Type.String({ description: 'Decimal amount with two fraction digits.', examples: ['0.02'] }),

@@ -1,3 +1,4 @@
+import { scopeOfKey } from '../accounts/limited-keys.ts';
 import type { CatalogHolder } from '../catalog/catalog.ts';
 import { idsOfList } from '../catalog/key-models.ts';
 import { speed_rows_max, speedGroupNamed, speedOf } from '../chat/speed.ts';
@@ -9,7 +10,7 @@ import { timeRange } from '../http/query.ts';
 import type { Clock } from '../lib/clock.ts';
 import { metricNamed } from './feedback.ts';
 import { groupQuery, readGroups, rowNames } from './groups.ts';
-import { speed, too_slow } from './schemas.ts';
+import { limited_key_docs, speed, too_slow } from './schemas.ts';
 
 /** The parts of the app that a report of speed takes. */
 type Parts = ReadParts & { readonly clock: Clock; readonly catalog: CatalogHolder };
@@ -28,7 +29,7 @@ export const get_speed: Endpoint<Parts> = {
       'How long calls and tasks took and how many failed, grouped, with the most first. Median (p50) and 95th ' +
       'percentile (p95) of the time to the first word of a chat answer, and of the whole. Calls that their caller got ' +
       'wrong or left are not counted. A key with a list of models sees those of its list. Days are in UTC. Default: the ' +
-      'last 24 hours by model.',
+      `last 24 hours by model. ${limited_key_docs}`,
     query: {
       from: { description: 'Begun at this time or later, ISO 8601.', schema: { type: 'string', format: 'date-time' } },
       to: { description: 'Begun before this time, ISO 8601.', schema: { type: 'string', format: 'date-time' } },
@@ -53,8 +54,10 @@ async function handleSpeed(app: Parts, { caller, query, gone }: Call): Promise<A
     const message = 'The operator of this service does not name routes to callers.';
     throw new ApiError('invalid_request', message, { param: 'group_by' });
   }
-  const filter = { account_id: account.id, models: idsOfList(app.catalog.current, key.models), ...range };
-  const rows = await speedOf(reading(app, { key: account.id, gone }), filter, group_by);
+  const db = reading(app, { key: account.id, gone });
+  const projects = (await scopeOfKey(db, caller))?.project_ids;
+  const filter = { account_id: account.id, projects, models: idsOfList(app.catalog.current, key.models), ...range };
+  const rows = await speedOf(db, filter, group_by);
   const { from, to } = range;
   return {
     status: 200,

@@ -1,6 +1,7 @@
+import type { Caller } from '../accounts/authenticate.ts';
 import type { Db } from '../db/database.ts';
 import { reading, type ReadParts } from '../db/reads.ts';
-import { reaches } from '../accounts/limited-keys.ts';
+import { keysSeenBy, reaches } from '../accounts/limited-keys.ts';
 import { ApiError } from '../errors.ts';
 import { isId } from '../lib/ids.ts';
 import { cancelTask, unknownTask, type CancelParts } from '../tasks/cancel.ts';
@@ -9,7 +10,7 @@ import { hasTask, listTasks, type TaskFilter } from '../tasks/list.ts';
 import { bodyOf, loadTask, type TaskRef } from '../tasks/task.ts';
 import type { Answer, Call, Endpoint, ParameterDocs } from '../http/endpoint.ts';
 import { cursorsOf, moment, objectParameter, oneOf, wholeNumber, type Cursor } from '../http/query.ts';
-import { links, listOf, task, too_slow } from './schemas.ts';
+import { limited_key_docs, links, listOf, task, too_slow } from './schemas.ts';
 
 /** The parts of the app that endpoints of tasks take. */
 type Parts = CancelParts & TaskFileParts & ReadParts;
@@ -24,7 +25,7 @@ export const list_tasks: Endpoint<Parts> = {
   docs: {
     tag: 'Tasks',
     summary: 'List tasks',
-    description: 'The tasks of the account, newest first.',
+    description: `The tasks of the account, newest first. ${limited_key_docs}`,
     query: {
       limit: { description: 'Number of tasks.', schema: { type: 'integer', minimum: 1, maximum: 100, default: 20 } },
       after: cursor('Tasks older than this one.'),
@@ -55,8 +56,8 @@ async function handleList(app: ReadParts, { caller, query, gone }: Call): Promis
   const { id: account_id } = caller.account;
   const db = reading(app, { key: account_id, gone });
   const cursors = cursorsOf(query);
-  const after = cursors.after && (await readCursor(db, account_id, cursors.after));
-  const before = cursors.before && (await readCursor(db, account_id, cursors.before));
+  const after = cursors.after && (await readCursor(db, caller, cursors.after));
+  const before = cursors.before && (await readCursor(db, caller, cursors.before));
   const status = oneOf(query, 'status', ['queued', 'running', 'succeeded', 'failed']);
   const model = query.get('model');
   const created_after = moment(query, 'created_after');
@@ -65,6 +66,7 @@ async function handleList(app: ReadParts, { caller, query, gone }: Call): Promis
     account_id,
     limit: wholeNumber(query, 'limit', { min: 1, max: 100 }) ?? 20,
     metadata: objectParameter(query, 'metadata'),
+    ...(await keysSeenBy(db, caller)),
     ...(after !== undefined && { after }),
     ...(before !== undefined && { before }),
     ...(status && { status }),
@@ -80,8 +82,8 @@ async function handleList(app: ReadParts, { caller, query, gone }: Call): Promis
   return { status: 200, body };
 }
 
-async function readCursor(db: Db, account_id: string, { param, id: value }: Cursor): Promise<string> {
-  if (isId('task', value) && (await hasTask(db, account_id, value))) return value;
+async function readCursor(db: Db, caller: Caller, { param, id: value }: Cursor): Promise<string> {
+  if (isId('task', value) && (await isTaskOf(db, caller, value))) return value;
   throw new ApiError('invalid_request', `${param} must be the id of one of your tasks.`, { param });
 }
 
@@ -155,13 +157,19 @@ export const make_links: Endpoint<Parts> = {
   }),
 };
 
+async function isTaskOf(db: Db, caller: Caller, task_id: string): Promise<boolean> {
+  const { id: account_id } = caller.account;
+  if (!caller.key.is_limited) return hasTask(db, account_id, task_id);
+  const row = await loadTask(db, { account_id, task_id });
+  return row !== undefined && reaches(db, caller, row.key_id);
+}
+
 /** A task of another account, or out of reach of the key, is as unknown as one that never was. */
 async function taskRefOf(db: Db, { caller, params }: Call): Promise<TaskRef> {
   const task_id = params['id'] ?? '';
   if (!isId('task', task_id)) throw unknownTask(task_id);
   const ref = { account_id: caller.account.id, task_id };
   if (!caller.key.is_limited) return ref;
-  const row = await loadTask(db, ref);
-  if (!row || !(await reaches(db, caller, row.key_id))) throw unknownTask(task_id);
+  if (!(await isTaskOf(db, caller, task_id))) throw unknownTask(task_id);
   return ref;
 }

@@ -249,16 +249,20 @@ export async function findRecord(db: Db, account_id: string, id: string): Promis
  */
 export async function awaitRecord(
   { db, clock }: Pick<RecordParts, 'db' | 'clock'>,
-  { account_id, id }: { account_id: string; id: string },
+  { account_id, id, sees }: { account_id: string; id: string; sees: (key_id: string) => Promise<boolean> },
   signal: AbortSignal,
 ): Promise<KeyedRecord | undefined> {
+  const find = async () => {
+    const record = await findRecord(db, account_id, id);
+    return record && (await sees(record.key_id)) ? record : undefined;
+  };
   const is_recent = id >= firstIdSince('req', clock.now() - id_slack_ms);
   for (const pause_ms of is_recent ? record_pauses_ms : []) {
-    const record = await findRecord(db, account_id, id);
+    const record = await find();
     if (record || signal.aborted) return record;
     await sleep(pause_ms, undefined, { signal }).catch(() => undefined);
   }
-  return findRecord(db, account_id, id);
+  return find();
 }
 
 /** Most records are there within the first of them. */

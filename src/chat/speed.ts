@@ -2,6 +2,7 @@ import type { Queryable } from '../db/database.ts';
 import { default_metric, scoresIn } from '../feedback/feedback.ts';
 import { assert } from '../lib/assert.ts';
 import { columnOf, groupNamed, type Bind, type UsageGroup } from '../money/groups.ts';
+import { keysOfProjects } from '../money/key-budgets.ts';
 import { endedTasks, idsOf, type EndedRange } from '../tasks/speed.ts';
 
 /** Reports of speed: how long calls and tasks took, and how many of them failed. */
@@ -39,6 +40,8 @@ export type SpeedRange = EndedRange & {
   key?: string | undefined;
   /** Only models with one of these ids, or a beginning of theirs. */
   models?: { ids: readonly string[]; prefixes: readonly string[] } | undefined;
+  /** Only calls and tasks of keys that are in one of these projects now. */
+  projects?: readonly string[] | undefined;
   /** The metric of feedback. */
   feedback?: string | undefined;
 };
@@ -67,6 +70,9 @@ export async function speedOf(
   const only = [
     ...(range.model === undefined ? [] : [`model = ${bind(range.model)}`]),
     ...(range.key === undefined ? [] : [`key_id = ${bind(range.key)}`]),
+    ...(range.projects === undefined
+      ? []
+      : [`key_id in (${keysOfProjects(bind(range.account_id), bind(range.projects))})`]),
     ...(range.models === undefined ? [] : [isOneOf(range.models, bind)]),
   ];
   const rows = await db.query<Summed>(

@@ -12,7 +12,7 @@ import { readDearest } from './activity-dearest.ts';
 import { renderChat } from './chats.ts';
 import { csvAnswer, type Cell } from './csv.ts';
 import { account_endpoint, type AccountCall } from './page.ts';
-import { keysInSight } from './project-scope.ts';
+import { keysInSight } from '../accounts/project-scope.ts';
 import { renderLine } from './tasks.ts';
 import { fileName } from './usage.ts';
 import type { ActivityLine, ActivityPage, ExportColumn } from './views/activity.ts';

@@ -3,6 +3,7 @@ import type { Db } from '../db/database.ts';
 import type { Account } from '../accounts/accounts.ts';
 import { keyNamesOf } from '../accounts/keys.ts';
 import { listMembers } from '../accounts/members.ts';
+import { budgetsInSight } from '../accounts/project-scope.ts';
 import { default_project, listProjects, projectNames } from '../accounts/projects.ts';
 import { ApiError } from '../errors.ts';
 import type { Answer } from '../http/endpoint.ts';
@@ -20,13 +21,12 @@ import {
   type BudgetSetting,
   type BudgetState,
 } from '../money/account-budgets.ts';
-import { budgetsOf, keysInProjects } from '../money/ledger.ts';
+import { budgetsOf } from '../money/ledger.ts';
 import { refusedByBudgets } from '../money/refusals.ts';
 import { costView, exact, parseMoney, type Money } from '../money/money.ts';
 import { readBodyFields, wrong } from './body-fields.ts';
 import { note } from './note.ts';
 import { account_endpoint, type AccountCall } from './page.ts';
-import { seesProject, type ProjectScope } from './project-scope.ts';
 import type { BudgetsView, BudgetView } from './views/budgets.ts';
 
 /** The parts of the app that budgets take. */
@@ -49,13 +49,12 @@ async function listInSight(app: Parts, { account, scope }: AccountCall): Promise
   const of_keys = budgets.flatMap(({ scope: about, subject }) =>
     about === 'key' && subject !== null ? [subject] : [],
   );
-  const [refused, keys, seen] = await Promise.all([
+  const [refused, keys, shown] = await Promise.all([
     refusedByBudgets(app.db, account.id, budgets),
     keyNamesOf(app.db, of_keys, now),
-    scope && keysInProjects(app.db, scope, of_keys),
+    budgetsInSight(app.db, scope, budgets),
   ]);
   const names = new Map([...projects, ...keys, ...choices.members.map(({ id, name }) => [id, name] as const)]);
-  const shown = budgets.filter((budget) => !scope || isInSight(scope, budget, seen));
   const view: BudgetsView = {
     data: shown.map((budget) => ({
       ...renderBudget(budget, account, names, now),
@@ -64,12 +63,6 @@ async function listInSight(app: Parts, { account, scope }: AccountCall): Promise
     choices: scope ? { projects: [], members: [] } : choices,
   };
   return { status: 200, body: view };
-}
-
-/** `keys`: the subjects that are keys in sight. */
-function isInSight(sight: ProjectScope, { scope, subject }: BudgetState, keys = new Set<string>()): boolean {
-  if (subject === null) return false;
-  return (scope === 'project' && seesProject(sight, subject)) || (scope === 'key' && keys.has(subject));
 }
 
 /** Projects that are in use, and members. */

@@ -12,7 +12,7 @@ import { costView } from '../money/money.ts';
 import { chargeOfCall } from './charge.ts';
 import { feedbackOf } from './feedback.ts';
 import { account_endpoint, type AccountCall } from './page.ts';
-import { keysInSight, seesKey } from './project-scope.ts';
+import { keysInSight, seesKey } from '../accounts/project-scope.ts';
 import { keyName } from './tasks.ts';
 import type { ChatLineView, ChatView, Page } from './views/activity.ts';
 

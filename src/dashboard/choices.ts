@@ -11,7 +11,7 @@ import { keysInProjects } from '../money/ledger.ts';
 import { wrong } from './body-fields.ts';
 import { readSearch } from './keys.ts';
 import { account_endpoint, type AccountCall } from './page.ts';
-import { seesProject } from './project-scope.ts';
+import { seesProject } from '../accounts/project-scope.ts';
 import type { KeyChoice, KeyChoices } from './views/keys.ts';
 
 /** The parts of the app that choices take. */

@@ -10,7 +10,7 @@ import { isId } from '../lib/ids.ts';
 import { loadTask } from '../tasks/task.ts';
 import { readBodyFields } from './body-fields.ts';
 import { account_endpoint, type AccountCall } from './page.ts';
-import { seesKey } from './project-scope.ts';
+import { seesKey } from '../accounts/project-scope.ts';
 import type { FeedbackView } from './views/activity.ts';
 
 /** The parts of the app that giving feedback takes. */
@@ -22,7 +22,7 @@ const reference_max = 64;
 export const set_feedback = account_endpoint('POST', '/feedback', 'run', giveOrTake, { limited: 'own' });
 
 async function giveOrTake({ db, clock }: Parts, call: AccountCall): Promise<Answer> {
-  const { account, person, gone, draining } = call;
+  const { account, person, scope, gone, draining } = call;
   const reference_id = readBodyFields(call.body).text('reference_id', reference_max);
   const score = readBodyFields(call.body).oneOf('score', [1, -1, 0]);
   const about = { account_id: account.id, reference_id };
@@ -31,7 +31,8 @@ async function giveOrTake({ db, clock }: Parts, call: AccountCall): Promise<Answ
     const own = (await feedbackOf(db, account.id, reference_id, person.user.id)).filter(({ is_own }) => is_own);
     for (const { id } of own) await removeFeedback(db, account.id, id);
   } else {
-    const referred_at = await beginOf({ db, clock }, about, AbortSignal.any([gone, draining]));
+    const sees = (key_id: string) => seesKey(db, scope, key_id);
+    const referred_at = await beginOf({ db, clock }, { ...about, sees }, AbortSignal.any([gone, draining]));
     const more = { name: default_metric, comment: null, tags: [], metadata: {}, key_id: null };
     const row = { ...about, ...more, referred_at, end_user: person.user.id, score };
     if (!(await giveFeedback(db, row, new Date(clock.now())))) throw tooMany();

@@ -1,9 +1,10 @@
 import type { Account } from '../accounts/accounts.ts';
-import { areOfPrograms, keyNames, keysNearLimit } from '../accounts/key-list.ts';
+import { areOfPrograms, findKeys, keyNames, keysNearLimit } from '../accounts/key-list.ts';
 import type { CatalogHolder } from '../catalog/catalog.ts';
 import type { Db } from '../db/database.ts';
 import type { Answer } from '../http/endpoint.ts';
 import type { Clock } from '../lib/clock.ts';
+import { keysOfMember } from '../money/ledger.ts';
 import { costView, type Money } from '../money/money.ts';
 import { usageOf, type UsageRow } from '../money/usage.ts';
 import { listTaskLines } from '../tasks/list.ts';
@@ -11,7 +12,7 @@ import { countedFailures, pausedUntil } from '../tasks/pause.ts';
 import { countUndelivered, hasDelivered } from '../webhooks/delivery.ts';
 import { alertOf } from './billing.ts';
 import { account_endpoint, type AccountCall } from './page.ts';
-import { keysInSight, type ProjectScope } from './project-scope.ts';
+import { keysInSight, seesProject, type ProjectScope } from '../accounts/project-scope.ts';
 import { renderLine } from './tasks.ts';
 import type { HomeView } from './views/home.ts';
 
@@ -26,10 +27,10 @@ export const get_home = account_endpoint('GET', '/home', 'read', readHome, { lim
 type Parts = { readonly db: Db; readonly clock: Clock; readonly catalog: CatalogHolder };
 
 /** Whoever is limited to projects reads of these, and nothing that is counted for the whole account. */
-async function readHome(app: Parts, { account, scope }: AccountCall): Promise<Answer> {
+async function readHome(app: Parts, { account, scope, person }: AccountCall): Promise<Answer> {
   const now = new Date(app.clock.now());
   const near = { account_id: account.id, project_ids: scope?.project_ids, percent: 80, limit: keys_shown + 1 };
-  const [spend, work, failures, near_limit, undelivered, delivered, alert] = await Promise.all([
+  const [spend, work, failures, near_limit, undelivered, delivered, alert, own_keys] = await Promise.all([
     spendOf(app.db, account, now, scope),
     workOf(app.db, account.id, scope),
     failuresOf(app, account.id, now, scope),
@@ -37,15 +38,28 @@ async function readHome(app: Parts, { account, scope }: AccountCall): Promise<An
     scope ? { dropped: 0, retrying: 0 } : countUndelivered(app.db, account.id, new Date(now.getTime() - day_ms)),
     scope ? false : hasDelivered(app.db, account.id),
     scope ? undefined : alertOf(app.db, account.id, account.currency),
+    ownKeysOf(app.db, account.id, person.user.id, scope),
   ]);
   const { running, results, has_image, has_called } = work;
-  const steps = { image: has_image, api: has_called, webhook: delivered };
+  const api = scope ? own_keys.some(({ last_used_at }) => last_used_at !== null) : has_called;
+  const steps = { image: has_image, api, webhook: delivered, key: own_keys.length > 0 };
   const low_balance = alert?.is_low ? alert.threshold : null;
   const keys_near_limit = near_limit.slice(0, keys_shown);
   const has_more_near_limit = near_limit.length > keys_shown;
   const keys = { keys_near_limit, has_more_near_limit };
   const view: HomeView = { spend, running, results, failures, ...keys, undelivered, low_balance, steps };
   return { status: 200, body: view };
+}
+
+/** Returns the keys that a person has made, of those in sight. */
+async function ownKeysOf(db: Db, account_id: string, user_id: string, scope: ProjectScope | undefined) {
+  const own = await keysOfMember(db, account_id, user_id);
+  const seen = own.filter(({ project_id }) => seesProject(scope, project_id));
+  return findKeys(
+    db,
+    account_id,
+    seen.map(({ key_id }) => key_id),
+  );
 }
 
 function startOfDay(now: Date): Date {

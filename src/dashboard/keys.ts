@@ -37,7 +37,7 @@ import { costView, exact, parseMoney, type Money } from '../money/money.ts';
 import { readBodyFields, wrong } from './body-fields.ts';
 import { note } from './note.ts';
 import { account_endpoint, type AccountCall } from './page.ts';
-import { projectsInSight, seesKey, seesProject, type ProjectScope } from './project-scope.ts';
+import { projectsInSight, seesKey, seesProject, type ProjectScope } from '../accounts/project-scope.ts';
 import type { KeyPageView, KeysView, KeyView, NewKeyView } from './views/keys.ts';
 
 /** The parts of the app that showing a key takes. */

@@ -19,9 +19,9 @@ const calls_min = 20;
 /** The speed of each model that somebody has called. */
 export const list_model_speeds = account_endpoint('GET', '/model-speeds', 'read', listSpeeds, { limited: 'own' });
 
-/** Whoever is limited to projects sees those of all accounts alone: those of theirs are of all its projects. */
+/** Whoever is limited to projects sees those of their projects, else those of all accounts. */
 async function listSpeeds(app: Parts, { account, scope }: AccountCall): Promise<Answer> {
-  const [own, all] = await Promise.all([scope ? [] : speedsOf(app, account.id), speedsOfAll(app)]);
+  const [own, all] = await Promise.all([speedsOf(app, account.id, scope?.project_ids), speedsOfAll(app)]);
   const views = new Map([...all].map(([model, row]) => [model, render(row, 'service')]));
   for (const [model, row] of own) views.set(model, render(row, 'account'));
   const view: { data: ModelSpeedView[] } = { data: [...views.values()] };
@@ -39,9 +39,10 @@ type Parts = { readonly db: Db; readonly clock: Clock; readonly catalog: Catalog
 async function speedsOf(
   { db, clock }: Pick<Parts, 'db' | 'clock'>,
   account_id: string | undefined,
+  projects?: readonly string[],
 ): Promise<Map<string, SpeedRow>> {
   const now_ms = clock.now();
-  const range = { account_id, from: new Date(now_ms - range_ms), to: new Date(now_ms + 1) };
+  const range = { account_id, projects, from: new Date(now_ms - range_ms), to: new Date(now_ms + 1) };
   const rows = await speedOf(db, range, ['model']);
   return new Map(rows.filter(({ count }) => count >= calls_min).map((row) => [row.names[0] ?? '', row]));
 }

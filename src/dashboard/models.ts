@@ -12,7 +12,7 @@ import { paceOfCalls } from '../chat/pace.ts';
 import { taskDurations } from '../tasks/durations.ts';
 import type { Answer } from '../http/endpoint.ts';
 import { account_endpoint, type AccountCall } from './page.ts';
-import type { ProjectScope } from './project-scope.ts';
+import type { ProjectScope } from '../accounts/project-scope.ts';
 import type { ModelView, PaceView, PriceChangeView, PriceView } from './views/models.ts';
 
 /** The parts of the app that showing models takes. */
@@ -22,8 +22,6 @@ type Parts = {
   readonly catalog: CatalogHolder;
   readonly health: RouteHealth;
 };
-
-const no_paces: ReadonlyMap<string, PaceView> = new Map();
 
 const pace_ms = 7 * 86_400_000;
 
@@ -50,7 +48,7 @@ async function readOne(app: Parts, { account, params, scope }: AccountCall): Pro
   return { status: 200, body: view };
 }
 
-/** The pace is of all calls of the account: whoever is limited to projects sees none. */
+/** The pace of whoever is limited to projects is of these. */
 async function renderModels(
   app: Parts,
   { account_id, scope }: { account_id: string; scope: ProjectScope | undefined },
@@ -58,7 +56,7 @@ async function renderModels(
 ): Promise<ModelView[]> {
   const models = listed.map(({ model }) => model);
   const [paces, statusOf] = await Promise.all([
-    scope ? no_paces : pacesOf(app, account_id, models),
+    pacesOf(app, { account_id, scope }, models),
     lookAtRoutes(app, account_id),
   ]);
   const { base_currency } = app.catalog.current.settings;
@@ -79,15 +77,13 @@ async function renderModels(
 
 async function pacesOf(
   { db, clock }: Parts,
-  account_id: string,
+  { account_id, scope }: { account_id: string; scope: ProjectScope | undefined },
   models: readonly Model[],
 ): Promise<Map<string, PaceView>> {
   const since = new Date(clock.now() - pace_ms);
-  const only = models.length === 1 ? models[0]?.id : undefined;
-  const [tasks, calls] = await Promise.all([
-    taskDurations(db, account_id, since, only),
-    paceOfCalls(db, account_id, since, only),
-  ]);
+  const model = models.length === 1 ? models[0]?.id : undefined;
+  const range = { account_id, since, model, projects: scope?.project_ids };
+  const [tasks, calls] = await Promise.all([taskDurations(db, range), paceOfCalls(db, range)]);
   return new Map(
     [...tasks.map((pace) => ({ ...pace, first_p50_ms: null })), ...calls].map(({ model, ...pace }) => [model, pace]),
   );

@@ -4,7 +4,7 @@ import type { Account } from '../accounts/accounts.ts';
 import type { App } from '../app.ts';
 import { reading, type ReadParts } from '../db/reads.ts';
 import { assert } from '../lib/assert.ts';
-import type { ProjectScope } from './project-scope.ts';
+import type { ProjectScope } from '../accounts/project-scope.ts';
 
 /** A call about one account, by somebody who may make it. `scope`: all that they see of it; undefined: everything. */
 export type AccountCall = SessionCall & { account: Account; scope: ProjectScope | undefined };

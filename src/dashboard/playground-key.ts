@@ -10,7 +10,7 @@ import type { WindowName, Windows } from '../limits/window.ts';
 import { windowError } from '../http/window-headers.ts';
 import { million } from '../money/money.ts';
 import type { AccountCall } from './page.ts';
-import { seesProject, type ProjectScope } from './project-scope.ts';
+import { seesProject, type ProjectScope } from '../accounts/project-scope.ts';
 
 /** Monthly limit of the playground until somebody sets another one, so that a slip of the mouse stays cheap. */
 const limit_month = 5n * million;

@@ -9,7 +9,7 @@ import { usageOf } from '../money/usage.ts';
 import { readBodyFields, wrong } from './body-fields.ts';
 import { note } from './note.ts';
 import { account_endpoint, type AccountCall } from './page.ts';
-import { seesProject } from './project-scope.ts';
+import { seesProject } from '../accounts/project-scope.ts';
 import type { ProjectsView, ProjectView } from './views/keys.ts';
 
 /** The parts of the app that projects take. */

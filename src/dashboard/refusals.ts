@@ -2,9 +2,11 @@ import { keyNames } from '../accounts/key-list.ts';
 import type { Db } from '../db/database.ts';
 import { refusal_reasons } from '../errors.ts';
 import type { Answer } from '../http/endpoint.ts';
+import { budgetsInSight } from '../accounts/project-scope.ts';
 import { timeRange } from '../http/query.ts';
 import type { Clock } from '../lib/clock.ts';
 import { listAccountBudgets } from '../money/account-budgets.ts';
+import { keysInProjects } from '../money/ledger.ts';
 import {
   largestRefusals,
   refusalsOf,
@@ -37,11 +39,15 @@ export const get_refusals = account_endpoint('GET', '/refusals', 'read', handleR
     key: { description: 'Only of this key.', schema: text },
     project: { description: 'Only of this project.', schema: text },
   },
+  limited: 'own',
 });
 
-async function handleRefusals({ db, clock }: Parts, { account, query }: AccountCall): Promise<Answer> {
+/** Whoever is limited to projects reads what these were refused, and no name of a key or a budget out of sight. */
+async function handleRefusals({ db, clock }: Parts, { account, query, scope }: AccountCall): Promise<Answer> {
   const now = new Date(clock.now());
-  const filter = readFilter(query, account.id, now);
+  const budgets = await budgetsInSight(db, scope, await listAccountBudgets(db, account.id, now));
+  const seen = scope && { projects: scope.project_ids, budgets: budgets.map(({ id }) => id) };
+  const filter = { ...readFilter(query, account.id, now), ...seen };
   const { from, to } = filter;
   const step = to.getTime() - from.getTime() <= by_hour_ms_max ? 'hour' : 'day';
   const [bars, totals, parts] = await Promise.all([
@@ -49,7 +55,12 @@ async function handleRefusals({ db, clock }: Parts, { account, query }: AccountC
     refusalTotals(db, filter),
     largestRefusals(db, filter, parts_max),
   ]);
-  const reasons = reasonsOf(totals, parts, await namesOf(db, account.id, parts, now));
+  const key_ids = parts.map(({ key_id }) => key_id);
+  const names = {
+    keys: await keyNames(db, account.id, scope ? await keysInProjects(db, scope, key_ids) : key_ids),
+    budgets: new Map(budgets.map(({ id, name }) => [id, name])),
+  };
+  const reasons = reasonsOf(totals, parts, names);
   const view: RefusalsView = {
     from: from.toISOString(),
     to: to.toISOString(),
@@ -71,19 +82,6 @@ function readFilter(query: AccountCall['query'], account_id: string, now: Date):
 const bars_max = 100_000;
 
 type Names = { keys: ReadonlyMap<string, string>; budgets: ReadonlyMap<string, string> };
-
-/** Returns the names of budgets, and those of the keys in these parts. */
-async function namesOf(db: Db, account_id: string, parts: readonly RefusalPart[], now: Date): Promise<Names> {
-  const [keys, budgets] = await Promise.all([
-    keyNames(
-      db,
-      account_id,
-      parts.map(({ key_id }) => key_id),
-    ),
-    listAccountBudgets(db, account_id, now),
-  ]);
-  return { keys, budgets: new Map(budgets.map(({ id, name }) => [id, name])) };
-}
 
 /** Returns each reason that this version knows, the most frequent first. */
 function reasonsOf(

@@ -13,7 +13,7 @@ import type { KeysOfProjects } from '../money/key-budgets.ts';
 import { listTaskLines, searchTaskLines, type TaskLine } from '../tasks/list.ts';
 import { findDelivery } from '../webhooks/delivery.ts';
 import { account_endpoint, session_endpoint } from './page.ts';
-import { keysInSight, seesKey, type ProjectScope } from './project-scope.ts';
+import { keysInSight, seesKey, type ProjectScope } from '../accounts/project-scope.ts';
 import type { SearchHit, SearchView } from './views/search.ts';
 
 /** The parts of the app that searching takes. */

@@ -26,15 +26,15 @@ export const get_speed = account_endpoint(
   'GET',
   '/speed',
   'read',
-  async (app, { account, person, query }) => {
+  async (app, { account, person, query, scope }) => {
     const groups: readonly SpeedGrouping[] = person.user.is_operator
       ? ['model', 'key', 'route', 'user', 'tag']
       : ['model', 'key', 'user', 'tag'];
-    const pairs = await pairNames(app.db, account.id);
-    const view = await speedView(app, query, { account_id: account.id, groups, pairs });
+    const pairs = scope ? [] : await pairNames(app.db, account.id); // they are those of all projects
+    const view = await speedView(app, query, { account_id: account.id, projects: scope?.project_ids, groups, pairs });
     return { status: 200, body: view };
   },
-  { query: filters },
+  { query: filters, limited: 'own' },
 );
 
 /** Speed of the calls and tasks of all accounts. */
@@ -43,7 +43,7 @@ export const admin_speed = session_endpoint(
   '/dash/admin/speed',
   'operator',
   async (app, { query }) => {
-    const options = { account_id: undefined, groups: ['model', 'route'] as const, pairs: [] };
+    const options = { account_id: undefined, projects: undefined, groups: ['model', 'route'] as const, pairs: [] };
     return { status: 200, body: await speedView(app, query, options) };
   },
   { query: filters },
@@ -51,6 +51,7 @@ export const admin_speed = session_endpoint(
 
 type Options = {
   account_id: string | undefined;
+  projects: readonly string[] | undefined;
   groups: readonly SpeedGrouping[];
   pairs: string[];
 };
@@ -58,9 +59,9 @@ type Options = {
 async function speedView(
   { db, clock }: { readonly db: Db; readonly clock: Clock },
   query: Query,
-  { account_id, groups, pairs }: Options,
+  { account_id, projects, groups, pairs }: Options,
 ): Promise<SpeedView> {
-  const range = { account_id, ...readSpeedRange(clock, query) };
+  const range = { account_id, projects, ...readSpeedRange(clock, query) };
   const group = groupOf(query, groups, account_id !== undefined);
   const step = range.to.getTime() - range.from.getTime() <= by_hour_ms_max ? 'hour' : 'day';
   const speed = (by: SpeedGroup[]) => speedOf(db, range, by);

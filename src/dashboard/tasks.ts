@@ -20,7 +20,7 @@ import { renderDelivery, renderAttempt } from './deliveries.ts';
 import { feedbackOf } from './feedback.ts';
 import { account_endpoint, type AccountCall } from './page.ts';
 import { playgroundProject } from './playground-key.ts';
-import { keysInSight, seesKey, type ProjectScope } from './project-scope.ts';
+import { keysInSight, seesKey, type ProjectScope } from '../accounts/project-scope.ts';
 import { timelineOf } from './timeline.ts';
 import type { FileView, KeyName, Page, TaskLineView, TaskView } from './views/activity.ts';
 

@@ -225,7 +225,10 @@ export function refusalGroupNamed(name: string): RefusalGroup | undefined {
   return groups.find((group) => group === name);
 }
 
-/** Hours that begin from `from` (inclusive) to `to` (exclusive); of one key, project, model or reason. */
+/**
+ * Hours that begin from `from` (inclusive) to `to` (exclusive); of one key, project, model or reason. `projects`: of any
+ * of these. `budgets`: the only ones that are named.
+ */
 export type RefusalFilter = {
   account_id: string;
   from: Date;
@@ -234,6 +237,8 @@ export type RefusalFilter = {
   project?: string | undefined;
   model?: string | undefined;
   reason?: string | undefined;
+  projects?: readonly string[] | undefined;
+  budgets?: readonly string[] | undefined;
 };
 
 /** `names`: of the groups, in their order. */
@@ -252,7 +257,7 @@ export async function refusalsOf(
   const names = group_by.map((group) => columns[group]);
   return db.query<RefusalRow>(
     `select array[${names.join(', ')}]::text[] as names, sum(count)::float8 as count
-       from refusals where ${chosen} group by 1 order by count desc, names limit ${rows_max}`,
+       from ${chosen} group by 1 order by count desc, names limit ${rows_max}`,
     valuesOf(filter),
   );
 }
@@ -264,7 +269,7 @@ export type RefusalTotal = { reason: string; count: number; last_at: Date };
 export async function refusalTotals(db: Queryable, filter: RefusalFilter): Promise<RefusalTotal[]> {
   return db.query<RefusalTotal>(
     `select reason, sum(count)::float8 as count, max(start) as last_at
-       from refusals where ${chosen} group by reason order by count desc, reason`,
+       from ${chosen} group by reason order by count desc, reason`,
     valuesOf(filter),
   );
 }
@@ -279,18 +284,24 @@ export async function largestRefusals(db: Queryable, filter: RefusalFilter, part
     `select ${names}, count
        from (select ${names}, sum(count)::float8 as count,
                     row_number() over (partition by reason order by sum(count) desc, ${names}) as place
-               from refusals where ${chosen} group by ${names}) parts
+               from ${chosen} group by ${names}) parts
       where place <= ${parts_max} order by reason, place`,
     valuesOf(filter),
   );
 }
 
-const chosen = `account_id = $1 and start >= date_trunc('hour', $2::timestamptz, 'UTC') and start < $3
-        and ($4::text is null or key_id = $4) and ($5::text is null or reason = $5)
-        and ($6::text is null or project_id = $6) and ($7::text is null or model = $7)`;
+/** A budget that the reader may not see has no name. */
+const chosen = `(select start, reason, key_id, project_id, model, count,
+          case when $9::text[] is null or budget_id = any($9) then budget_id else '' end as budget_id
+     from refusals
+    where account_id = $1 and start >= date_trunc('hour', $2::timestamptz, 'UTC') and start < $3
+      and ($4::text is null or key_id = $4) and ($5::text is null or reason = $5)
+      and ($6::text is null or project_id = $6) and ($7::text is null or model = $7)
+      and ($8::text[] is null or project_id = any($8))) chosen`;
 
-function valuesOf({ account_id, from, to, key, reason, project, model }: RefusalFilter): unknown[] {
-  return [account_id, from, to, key ?? null, reason ?? null, project ?? null, model ?? null];
+function valuesOf({ account_id, from, to, key, reason, project, model, projects, budgets }: RefusalFilter): unknown[] {
+  const named = [key, reason, project, model].map((name) => name ?? null);
+  return [account_id, from, to, ...named, projects ?? null, budgets ?? null];
 }
 
 /** Returns how many requests each budget of an account has refused since these moments, which begin an hour. */

@@ -5,7 +5,7 @@ import { firstIdSince } from '../lib/ids.ts';
 import { keyConditions, type KeysOfProjects } from '../money/key-budgets.ts';
 import { bodyOf, task_columns, type Task, type TaskStatus } from './task.ts';
 
-export type TaskFilter = {
+export type TaskFilter = KeysOfProjects & {
   account_id: string;
   limit: number;
   /** Tasks created before this one (further down the list). */
@@ -187,16 +187,15 @@ export type TaskLine = Pick<
   | 'completed_at'
 > & { prompt: string | null };
 
-export type LineFilter = Omit<TaskFilter, 'metadata'> &
-  KeysOfProjects & {
-    key_id?: string;
-    id?: string;
-    error_type?: string;
-    /** One of the tags in the metadata. */
-    tag?: string;
-    /** Pairs, all of which a task must have. */
-    metadata?: Record<string, string>;
-  };
+export type LineFilter = Omit<TaskFilter, 'metadata'> & {
+  key_id?: string;
+  id?: string;
+  error_type?: string;
+  /** One of the tags in the metadata. */
+  tag?: string;
+  /** Pairs, all of which a task must have. */
+  metadata?: Record<string, string>;
+};
 
 /** The beginning of the input's prompt, as JSON writes it; an input without one has none. */
 const prompt_start = `substring(input from '"prompt":("(?:[^"\\\\]|\\\\.){0,160}")') as prompt_whole,

@@ -1,10 +1,20 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { NewKeyView } from '../../src/dashboard/views/keys.ts';
+import type { NewKeyView, ProjectsView } from '../../src/dashboard/views/keys.ts';
+import type { RefusalsView } from '../../src/dashboard/views/refusals.ts';
 import type { TeamView } from '../../src/dashboard/views/settings.ts';
 import { memberOf, okBody, ownerOfNew, type Someone } from '../dashboard/people.ts';
 import { expectExactBooks, startTestApp, type TestApp } from '../helpers/app.ts';
 import { launchBrowser } from '../helpers/browser.ts';
-import { contextOf, settled, sidewaysOf, signIn, violationsIn, watchedPage } from '../helpers/dashboard.ts';
+import {
+  contextOf,
+  leave,
+  settled,
+  sidewaysOf,
+  signIn,
+  violationsIn,
+  visit,
+  watchedPage,
+} from '../helpers/dashboard.ts';
 
 let service: TestApp;
 let chromium: Awaited<ReturnType<typeof launchBrowser>>;
@@ -44,6 +54,8 @@ test(
     const context = await contextOf(chromium.browser, {});
     const { page, problems } = await watchedPage(context, service.url);
     await signIn(page, service.app, owner.user_id, '/settings?tab=team');
+    const roles = await page.getByRole('link', { name: 'What each role may do' }).getAttribute('href');
+    expect(await (await fetch(service.url + (roles ?? ''))).text()).toContain('Limited developer');
     await page.getByRole('button', { name: 'Invite somebody' }).click();
     const dialog = page.getByRole('dialog', { name: 'Invite somebody to Agency' });
     await dialog.getByLabel('E-mail address').fill('dev@example.com');
@@ -67,17 +79,22 @@ test(
     await guest.getByRole('heading', { name: 'Home' }).waitFor();
     await settled(guest);
     expect(await guest.getByText('Balance').count()).toBe(0);
+    await guest.getByText('Create a key in your project').waitFor();
+    await guest.getByText('Nobody has set a budget for your projects').waitFor();
+    await guest.getByRole('link', { name: 'sandbox/chat' }).waitFor(); // a recent call
+    expect(await sidewaysOf(guest)).toBe(0);
     expect(await violationsIn(guest)).toEqual([]);
     await guest.getByRole('button', { name: 'Open the menu' }).click();
     const menu = guest.getByRole('navigation', { name: 'Pages' });
     await menu.getByRole('link', { name: 'API keys' }).waitFor();
-    for (const name of ['Billing', 'Webhooks', 'Speed'])
+    for (const name of ['Billing', 'Webhooks'])
       expect(await menu.getByRole('link', { name, exact: true }).count()).toBe(0);
 
     await guest.goto(`${service.url}/keys`);
     await guest.getByRole('button', { name: 'Create a key' }).first().click();
     const making = guest.getByRole('dialog', { name: 'Create a key' });
     await making.getByLabel('Name').fill('Staging');
+    await making.getByText('Read: usage, speed, tasks and calls of its project, not the balance.').waitFor();
     await making.getByRole('button', { name: 'Create' }).click();
     await guest.getByRole('dialog').getByText(/mdl_/).first().waitFor();
     await guest.getByRole('button', { name: 'I have copied it' }).click();
@@ -90,8 +107,13 @@ test(
     await guest.getByText('sandbox/chat').first().waitFor();
     await expect.poll(() => guest.getByText('Site of Bakery').count()).toBeGreaterThan(0);
     expect(await guest.getByText('Zanzibar').count()).toBe(0);
+    await guest.goto(`${service.url}/usage`);
+    await guest.getByText('Your keys answer with the usage of their project alone.').waitFor();
+    await guest.getByText('Nothing was refused in this period.').waitFor();
+    await guest.goto(`${service.url}/speed`);
+    await guest.getByText('of 1', { exact: true }).waitFor();
     await guest.goto(`${service.url}/models/sandbox/chat`);
-    await guest.getByText('Not shown to members of some projects.').waitFor();
+    await guest.getByText('1 of 1').waitFor();
     await guest.goto(`${service.url}/settings`);
     await guest.getByText('Sees some projects alone.').waitFor();
     await guest.goto(`${service.url}/playground?prompt=prompt_01m8kjj9k1e0rvr3a172k0kbg8`);
@@ -137,5 +159,40 @@ test(
     expect(await violationsIn(theirs.page)).toEqual([]);
     expect([...problems, ...theirs.problems]).toEqual([]);
     await context.close();
+  },
+);
+
+test(
+  'a limited developer sees on Home how far the budget of their project is, and on Usage why a call of theirs was refused',
+  limit,
+  async () => {
+    const developer = await memberOf(service, owner, 'developer');
+    const [bakery] = okBody<ProjectsView>(await owner.get(`${owner.base}/projects`)).data.filter(
+      ({ name }) => name === 'Bakery',
+    );
+    const project = bakery?.id ?? '';
+    okBody(await owner.send('PATCH', `${owner.base}/team/${developer.user_id}`, { projects: [project] }));
+    const budget = { name: 'Bakery in a month', scope: 'project', subject: project, period: 'month', kind: 'soft' };
+    okBody(await owner.post(`${owner.base}/budgets`, { ...budget, amount: '5' }));
+    const rules = { name: 'Narrow', project, models: ['sandbox/image'] };
+    const { secret } = okBody<NewKeyView>(await developer.post(`${developer.base}/keys`, rules));
+    const refused = await fetch(`${service.url}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${secret}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ model: 'sandbox/chat', messages: [{ role: 'user', content: 'Hello' }] }),
+    });
+    expect(refused.status).toBe(403);
+    const count = async () => okBody<RefusalsView>(await developer.get(`${developer.base}/refusals`)).total;
+    await expect.poll(count, { timeout: 20_000 }).toBe(1);
+    const { user_id } = developer;
+    const home = await visit(chromium.browser, service.app, { user_id, path: '/', colorScheme: 'dark', ...phone });
+    await home.page.getByRole('progressbar', { name: /^Bakery in a month: \d+ % used$/ }).waitFor();
+    await home.page.getByRole('progressbar', { name: /^[12] of 3 steps done$/ }).waitFor();
+    expect([await violationsIn(home.page), await sidewaysOf(home.page)]).toEqual([[], 0]);
+    await leave(home);
+    const usage = await visit(chromium.browser, service.app, { user_id, path: '/usage?period=2d' });
+    await usage.page.getByRole('row', { name: /The key may not use the model.*Narrow/ }).waitFor();
+    expect(await violationsIn(usage.page)).toEqual([]);
+    await leave(usage);
   },
 );

@@ -136,8 +136,9 @@ test('the record of a call that has just ended at another node is waited for', a
   const { account_id, call: send } = stage.client;
   const body = { model: 'acme/oai', stream: true, messages: hello };
   const id = (await send('POST', '/v1/chat/completions', body)).headers.get('x-request-id') ?? '';
-  const waiting = awaitRecord(elsewhere, { account_id, id }, new AbortController().signal);
-  const gone = awaitRecord(elsewhere, { account_id, id }, AbortSignal.abort());
+  const everything = () => Promise.resolve(true);
+  const waiting = awaitRecord(elsewhere, { account_id, id, sees: everything }, new AbortController().signal);
+  const gone = awaitRecord(elsewhere, { account_id, id, sees: everything }, AbortSignal.abort());
   expect(await findRecord(elsewhere.db, account_id, id)).toBeUndefined();
   expect(await gone).toBeUndefined();
   over.resolve();

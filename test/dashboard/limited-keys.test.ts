@@ -163,7 +163,7 @@ describe('a limited key', () => {
   it('is counted among the refusals of its account where it asks for more than its project', async () => {
     const { key, secret } = await makeKey(limited, 'Curious', shop);
     const headers = { authorization: `Bearer ${secret}` };
-    const refused = await fetch(`${test.url}/v1/tasks`, { headers });
+    const refused = await fetch(`${test.url}/v1/balance`, { headers });
     expect([refused.status, await refused.text()]).toEqual([403, expect.stringContaining('limited_to_projects')]);
     await expect
       .poll(async () => okBody<RefusalsView>(await owner.get(`${owner.base}/refusals`)).reasons, { timeout: 20_000 })

@@ -133,7 +133,7 @@ const routes: { readonly [route: string]: 'own' | 'same' | 'refused' } = {
   'GET /usage': 'own',
   'GET /usage/table.csv': 'own',
   'GET /usage/charges.csv': 'own',
-  'GET /refusals': 'refused',
+  'GET /refusals': 'own',
   'GET /usage/mail': 'refused',
   'PUT /usage/mail': 'refused',
   'GET /keys': 'own',
@@ -176,7 +176,7 @@ const routes: { readonly [route: string]: 'own' | 'same' | 'refused' } = {
   'DELETE /conversations/{id}': 'same',
   'GET /conversations/{id}/files/{file}': 'same',
   'PUT /conversations/{id}/files/{file}': 'same',
-  'GET /speed': 'refused',
+  'GET /speed': 'own',
   'GET /balance': 'refused',
   'GET /ledger': 'refused',
   'GET /ledger.csv': 'refused',
@@ -247,6 +247,8 @@ const queries: { readonly [route: string]: readonly string[] } = {
   'GET /activity': ['', '?limit=100&sort=oldest', '?sort=cost', '?of=tasks&q=noon', '?project=default'],
   'GET /usage': ['', ...['key', 'project', 'user', 'tag', `metadata.x`].map((group) => `?group=${group}`)],
   'GET /usage/table.csv': ['?group=key', '?group=project'],
+  'GET /speed': ['', ...['key', 'user', 'tag', 'metadata.x'].map((group) => `?group=${group}`)],
+  'GET /refusals': ['', '?key=key_1', '?project=default'],
   'GET /models/{+id}': [''],
   'GET /model-costs': ['?models=sandbox/chat&units={"input_token":"1"}'],
 };
@@ -463,15 +465,24 @@ describe('a key of a limited member', () => {
     const theirs = await limited.post(`${limited.base}/keys/${key.id}/rotate`, { overlap_hours: 0 });
     const { secret, key: narrow } = okBody<NewKeyView>(theirs);
     expect(narrow.is_limited).toBe(true);
-    expect((await call(secret, '/v1/tasks')).status).toBe(403);
+    expect((await call(secret, '/v1/balance')).status).toBe(403);
   });
 });
 
-/** Each of them answers nothing that another project made: see the tests above. */
+/** Each of them answers nothing that another project made: see the tests above, and test/dashboard/limited-reads.test.ts. */
 const open_endpoints = [
   'POST /v1/generate',
   'POST /v1/files',
+  'GET /v1/tasks',
   'GET /v1/tasks/{id}',
+  'GET /v1/calls',
+  'GET /v1/chat/{request_id}',
+  'GET /v1/chat/{request_id}/content',
+  'DELETE /v1/chat/{request_id}/content',
+  'GET /v1/usage',
+  'GET /v1/usage/refusals',
+  'GET /v1/speed',
+  'POST /v1/feedback',
   'POST /v1/tasks/{id}/cancel',
   'DELETE /v1/tasks/{id}/output',
   'POST /v1/tasks/{id}/links',

@@ -22,6 +22,6 @@ export type HomeView = {
   undelivered: { dropped: number; retrying: number };
   /** Below how much the account wants to be told; null if there is more, or it does not. */
   low_balance: Cost | null;
-  /** Steps that a new account has done. */
-  steps: { image: boolean; api: boolean; webhook: boolean };
+  /** Steps that a new account has done. `key`: this person has made a key. Of members of some projects, `api` is that they have used one. */
+  steps: { image: boolean; api: boolean; webhook: boolean; key: boolean };
 };

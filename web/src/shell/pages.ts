@@ -33,7 +33,7 @@ const own: readonly Item[] = [
   { to: '/models', label: 'Models', icon: CubeIcon },
   { to: '/activity', label: 'Activity', icon: ListBulletIcon },
   { to: '/usage', label: 'Usage', icon: ChartBarIcon },
-  { to: '/speed', label: 'Speed', icon: BoltIcon, about_all: true },
+  { to: '/speed', label: 'Speed', icon: BoltIcon },
   { to: '/billing', label: 'Billing', icon: BanknotesIcon, about_all: true },
   { to: '/budgets', label: 'Budgets', icon: ReceiptPercentIcon },
   { to: '/keys', label: 'API keys', icon: KeyIcon },

@@ -12,7 +12,6 @@ export function RefusedToday() {
     queryKey: [account.id, 'refusals', 'today'],
     queryFn: ({ signal }) => api.get<RefusalsView>(`${base}/refusals`, { signal }),
     refetchInterval: 60_000,
-    enabled: !account.is_limited, // they are those of the whole account
   });
   const total = data?.total ?? 0;
   if (total === 0) return null;

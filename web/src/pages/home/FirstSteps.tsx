@@ -7,27 +7,32 @@ import type { ReactNode } from 'react';
 import type { BalanceView } from '../../../../src/dashboard/views/common.ts';
 import type { HomeView } from '../../../../src/dashboard/views/home.ts';
 import { api } from '../../api.ts';
+import { below } from '../../below.ts';
 import { usePlace } from '../../session.tsx';
 import { CodeBox } from '../../ui/Copy.tsx';
 import { ButtonTo } from '../../ui/LinkTo.tsx';
 import { Money } from '../../ui/Money.tsx';
 import { Card } from '../../ui/Page.tsx';
 
-/** Rights that the steps take. */
+/** Rights that the steps take: those of all of the account, and those of some projects. */
 const rights = ['run', 'keys', 'webhooks'] as const;
+const limited_rights = ['run', 'keys'] as const;
+
+type StepProps = { done: boolean; title: string; children: ReactNode };
 
 /**
- * The first steps of a new account, for those who may take them. The card disappears once all are done, or when it is
- * dismissed.
+ * The first steps of a new account, or of a member of some projects, for those who may take them. The card disappears once
+ * all are done, or when it is dismissed.
  */
 export function FirstSteps({ steps }: { steps: HomeView['steps'] }) {
-  const { account, me, may } = usePlace();
+  const { account, may } = usePlace();
   const [hidden, setHidden] = useLocalStorage({ key: `medley.steps.${account.id}`, defaultValue: false });
-  const done = [steps.image, steps.api, steps.webhook].filter(Boolean).length;
-  if (hidden || done === 3 || !rights.every((right) => may(right))) return null;
-  const curl = `curl -sS '${me.base_url}/v1/generate?wait=60' \\
-  -H "Authorization: Bearer $MEDLEY_API_KEY" -H 'Content-Type: application/json' \\
-  -d '{"model":"sandbox/image","input":{"prompt":"A red bicycle"}}'`;
+  const { is_limited } = account;
+  const image: StepProps = { done: steps.image, title: 'Make an image', children: <ImageStep /> };
+  const all = is_limited ? [...keySteps(steps), image] : [image, ...ownSteps(steps)];
+  const done = all.filter((step) => step.done).length;
+  const taken = is_limited ? limited_rights : rights;
+  if (hidden || done === all.length || !taken.every((right) => may(right))) return null;
   return (
     <Card
       title="First steps"
@@ -38,39 +43,88 @@ export function FirstSteps({ steps }: { steps: HomeView['steps'] }) {
       }
     >
       <Stack>
-        <Progress value={(done / 3) * 100} aria-label={`${done} of 3 steps done`} />
+        <Progress value={(done / all.length) * 100} aria-label={`${done} of ${all.length} steps done`} />
         <Stack component="ol" gap="md" p={0} m={0} style={{ listStyle: 'none' }}>
-          <Step number={1} done={steps.image} title="Make an image">
-            {!steps.image && <ImageStep />}
-          </Step>
-          <Step number={2} done={steps.api} title="Make one with the API">
-            {!steps.api && (
-              <Stack gap="xs">
-                <Text size="sm">
-                  Put a key from{' '}
-                  <Anchor component={Link} to="/keys" underline="always">
-                    API keys
-                  </Anchor>{' '}
-                  into <code>$MEDLEY_API_KEY</code>, then run:
-                </Text>
-                <CodeBox text={curl} label="command" />
-              </Stack>
-            )}
-          </Step>
-          <Step number={3} done={steps.webhook} title="Receive a webhook">
-            {!steps.webhook && (
-              <Text size="sm">
-                Pass <code>webhook_url</code> when you create a task, or send a test from{' '}
-                <Anchor component={Link} to="/webhooks" underline="always">
-                  Webhooks
-                </Anchor>
-                .
-              </Text>
-            )}
-          </Step>
+          {all.map((step, index) => (
+            <Step key={step.title} number={index + 1} {...step} />
+          ))}
         </Stack>
+        {is_limited && <Guide />}
       </Stack>
     </Card>
+  );
+}
+
+function ownSteps(steps: HomeView['steps']): StepProps[] {
+  return [
+    { done: steps.api, title: 'Make one with the API', children: <ApiStep /> },
+    {
+      done: steps.webhook,
+      title: 'Receive a webhook',
+      children: (
+        <Text size="sm">
+          Pass <code>webhook_url</code> when you create a task, or send a test from{' '}
+          <Anchor component={Link} to="/webhooks" underline="always">
+            Webhooks
+          </Anchor>
+          .
+        </Text>
+      ),
+    },
+  ];
+}
+
+/** Steps of a member of some projects, who has no webhooks. */
+function keySteps(steps: HomeView['steps']): StepProps[] {
+  return [
+    {
+      done: steps.key,
+      title: 'Create a key in your project',
+      children: (
+        <Group>
+          <Text size="sm">It calls models, and reads what is of its project.</Text>
+          <ButtonTo href="/keys" size="xs">
+            Open API keys
+          </ButtonTo>
+        </Group>
+      ),
+    },
+    { done: steps.api, title: 'Call a model with your key', children: <ApiStep /> },
+  ];
+}
+
+function ApiStep() {
+  const { me } = usePlace();
+  const curl = `curl -sS '${me.base_url}/v1/generate?wait=60' \\
+  -H "Authorization: Bearer $MEDLEY_API_KEY" -H 'Content-Type: application/json' \\
+  -d '{"model":"sandbox/image","input":{"prompt":"A red bicycle"}}'`;
+  return (
+    <Stack gap="xs">
+      <Text size="sm">
+        Put a key from{' '}
+        <Anchor component={Link} to="/keys" underline="always">
+          API keys
+        </Anchor>{' '}
+        into <code>$MEDLEY_API_KEY</code>, then run:
+      </Text>
+      <CodeBox text={curl} label="command" />
+    </Stack>
+  );
+}
+
+function Guide() {
+  return (
+    <Text size="sm">
+      The{' '}
+      <Anchor href={below('/guide/path-sdk')} underline="always">
+        guide
+      </Anchor>{' '}
+      has the same for your SDK, and says{' '}
+      <Anchor href={below('/guide/roles')} underline="always">
+        what members of some projects may do
+      </Anchor>
+      .
+    </Text>
   );
 }
 
@@ -82,6 +136,7 @@ function ImageStep() {
   const { data } = useQuery({
     queryKey: [account.id, 'balance'],
     queryFn: ({ signal }) => api.get<BalanceView>(`${base}/balance`, { signal }),
+    enabled: !account.is_limited, // the balance is of all of the account
   });
   if (!data || Number(data.available.exact) >= image_costs) {
     return (
@@ -116,17 +171,7 @@ function ImageStep() {
   );
 }
 
-function Step({
-  number,
-  done,
-  title,
-  children,
-}: {
-  number: number;
-  done: boolean;
-  title: string;
-  children: ReactNode;
-}) {
+function Step({ number, done, title, children }: StepProps & { number: number }) {
   return (
     <Group component="li" align="flex-start" gap="sm" wrap="nowrap">
       <ThemeIcon size={24} radius="xl" color={done ? 'teal' : 'gray'} variant={done ? 'filled' : 'light'}>
@@ -137,7 +182,7 @@ function Step({
           {title}
           {done && <span style={{ position: 'absolute', left: -9999 }}> (done)</span>}
         </Text>
-        {children}
+        {!done && children}
       </Box>
     </Group>
   );

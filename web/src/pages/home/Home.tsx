@@ -15,6 +15,7 @@ import { Spark } from '../../ui/Spark.tsx';
 import { Loaded } from '../../ui/states.tsx';
 import { Status } from '../../ui/Status.tsx';
 import { Time } from '../../ui/Time.tsx';
+import { BudgetsCard, RecentCalls } from './OfProjects.tsx';
 import { FirstSteps } from './FirstSteps.tsx';
 import { ProveEmail } from './ProveEmail.tsx';
 import { SetUp } from './SetUp.tsx';
@@ -36,10 +37,11 @@ export function Home() {
             <Attention view={view} />
             <FirstSteps steps={view.steps} />
             <div className="balance-and-spend">
-              {!account.is_limited && <BalanceCard />}
+              {account.is_limited ? <BudgetsCard /> : <BalanceCard />}
               <SpendCard spend={view.spend} />
             </div>
             {view.running.length > 0 && <Running tasks={view.running} />}
+            {account.is_limited && <RecentCalls />}
             {view.results.length > 0 && <Results tasks={view.results} />}
           </Stack>
         )}

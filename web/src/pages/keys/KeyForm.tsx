@@ -179,7 +179,12 @@ function Fields(props: {
         <ProjectField form={form} stays={props.stays ?? false} />
         <MonthlyLimit currency={account.currency} {...form.getInputProps('limit')} error={errors.of('limit')} />
         {props.kind === 'program' && <UseFields form={form} errors={errors} />}
-        <RuleFields form={form} ends={props.values.ends} errors={errors} />
+        <RuleFields
+          form={form}
+          ends={props.values.ends}
+          errors={errors}
+          is_limited={account.is_limited || (props.stays ?? false)}
+        />
         <ContentFields form={form} had_content={props.values.logs_content} days_max={props.days_max} />
         <FormEnd word={props.word} isPending={props.pending} error={errors.other} cancel={props.end} />
       </Stack>
@@ -245,7 +250,17 @@ function UseFields({ form, errors }: { form: UseFormReturnType<Values>; errors: 
 }
 
 /** Until when, for what and from where a key may be used. */
-function RuleFields({ form, ends, errors }: { form: UseFormReturnType<Values>; ends: string; errors: FieldErrors }) {
+function RuleFields({
+  form,
+  ends,
+  errors,
+  is_limited,
+}: {
+  form: UseFormReturnType<Values>;
+  ends: string;
+  errors: FieldErrors;
+  is_limited: boolean;
+}) {
   const current = ends === never ? [] : [{ value: ends, label: minute_form.format(new Date(ends)) }];
   return (
     <>
@@ -260,7 +275,11 @@ function RuleFields({ form, ends, errors }: { form: UseFormReturnType<Values>; e
       />
       <Input.Wrapper
         label="May be used for"
-        description="Read: balance, usage, tasks and calls. Models can be listed with every key."
+        description={
+          is_limited
+            ? 'Read: usage, speed, tasks and calls of its project, not the balance. Models can be listed with every key.'
+            : 'Read: balance, usage, tasks and calls. Models can be listed with every key.'
+        }
         error={errors.of('scopes')}
         labelElement="div"
       >

@@ -1,7 +1,6 @@
 import { Badge, Grid, Group, SimpleGrid, Stack, Table, Text } from '@mantine/core';
 import { getRouteApi } from '@tanstack/react-router';
 import type { ModelView } from '../../../../src/dashboard/views/models.ts';
-import { usePlace } from '../../session.tsx';
 import { CodeBox } from '../../ui/Copy.tsx';
 import { isInPlayground, isMedia, kindText } from '../../ui/kinds.ts';
 import { ButtonTo, LinkTo } from '../../ui/LinkTo.tsx';
@@ -131,7 +130,6 @@ function Ending({ of: { retires, replaced_by } }: { of: ModelView }) {
 }
 
 function Pace({ model: { pace, modality } }: { model: ModelView }) {
-  const { account } = usePlace();
   const time = (ms: number | null | undefined) => (ms == null ? '–' : durationText(ms));
   return (
     <Card title="Your last seven days">
@@ -143,9 +141,7 @@ function Pace({ model: { pace, modality } }: { model: ModelView }) {
           {modality === 'chat' && <Figure name="First token, median" value={time(pace.first_p50_ms)} />}
         </SimpleGrid>
       ) : (
-        <Text c="dimmed">
-          {account.is_limited ? 'Not shown to members of some projects.' : 'No runs in the last seven days.'}
-        </Text>
+        <Text c="dimmed">No runs in the last seven days.</Text>
       )}
     </Card>
   );

@@ -1,10 +1,11 @@
-import { Button, Group, Select, Stack, Switch, Table, Text } from '@mantine/core';
+import { Anchor, Button, Group, Select, Stack, Switch, Table, Text } from '@mantine/core';
 import { XMarkIcon } from '@heroicons/react/24/outline';
 import { notifications } from '@mantine/notifications';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { MemberChangedView, MemberView, TeamView } from '../../../../src/dashboard/views/settings.ts';
 import { api } from '../../api.ts';
+import { below } from '../../below.ts';
 import { usePlace } from '../../session.tsx';
 import { ListTable } from '../../ui/ListTable.tsx';
 import { MayButton, MayIcon } from '../../ui/MayButton.tsx';
@@ -64,6 +65,11 @@ export function Team() {
             </ListTable>
           )}
         </Loaded>
+        <Text size="sm" c="dimmed" mt="sm">
+          <Anchor href={below('/guide/roles')} size="sm" underline="always">
+            What each role may do
+          </Anchor>
+        </Text>
       </Card>
       {query.data && <RequiredFactor is_required={query.data.second_factor_required} />}
       {query.data?.invitations && query.data.invitations.length > 0 && (

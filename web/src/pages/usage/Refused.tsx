@@ -10,7 +10,7 @@ import { Card } from '../../ui/Page.tsx';
 import { Loaded } from '../../ui/states.tsx';
 import { Time } from '../../ui/Time.tsx';
 import { colorAt, rangeText, stepName, stepsOf, type Bar, type Series } from './bars.ts';
-import { next_steps, reasonText } from './reasons.ts';
+import { nextStep, reasonText } from './reasons.ts';
 import { StackedBars } from './StackedBars.tsx';
 
 type Props = {
@@ -135,7 +135,8 @@ function partText({ key, budget, model }: RefusedPart): string {
 }
 
 function NextStep({ reason }: { reason: RefusalsView['reasons'][number]['reason'] }) {
-  const { text, href } = next_steps[reason];
+  const { account } = usePlace();
+  const { text, href } = nextStep(reason, account.is_limited);
   if (href === undefined) return <Text size="sm">{text}</Text>;
   return (
     <LinkTo href={href} size="sm">

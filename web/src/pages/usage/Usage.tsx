@@ -71,10 +71,13 @@ export function Usage() {
           )
         }
       </Loaded>
-      {kind === undefined && !account.is_limited && (
-        <Refused range={range} only={{ model, key, project }} now_ms={now_ms} />
-      )}
+      {kind === undefined && <Refused range={range} only={{ model, key, project }} now_ms={now_ms} />}
       <Card title="The same from the API">
+        {account.is_limited && (
+          <Text size="sm" c="dimmed" mb="xs">
+            Your keys answer with the usage of their project alone.
+          </Text>
+        )}
         <CodeBox text={snippetOf(me.base_url, range, group, usage.data?.step ?? 'day')} label="the request" />
       </Card>
     </Page>

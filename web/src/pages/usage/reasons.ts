@@ -19,8 +19,10 @@ export function reasonText(reason: RefusalReason): string {
   return reason_labels[reason];
 }
 
+type NextStep = { text: string; href?: string };
+
 /** The next step for each reason; without a page for it, words alone. */
-export const next_steps: { readonly [reason in RefusalReason]: { text: string; href?: string } } = {
+const next_steps: { readonly [reason in RefusalReason]: NextStep } = {
   insufficient_balance: { text: 'Add credit', href: '/billing' },
   monthly_limit: { text: 'Raise the limit of the key', href: '/keys' },
   budget_reached: { text: 'Raise the budget', href: '/budgets' },
@@ -33,3 +35,15 @@ export const next_steps: { readonly [reason in RefusalReason]: { text: string; h
   concurrency_limit: { text: 'Have fewer calls of one key in progress at once.' },
   failures_pause: { text: 'See what failed', href: '/activity?tab=tasks&status=failed' },
 };
+
+/** Where the page is about all of the account, members of some projects ask somebody else. */
+const limited_next_steps: { readonly [reason in RefusalReason]?: NextStep } = {
+  insufficient_balance: { text: 'Ask an owner of the account to add credit.' },
+  budget_reached: { text: 'Ask an owner of the account to raise the budget.' },
+  limited_to_projects: { text: 'Ask somebody who sees all of the account for a key.' },
+};
+
+/** Says what to do about a reason. */
+export function nextStep(reason: RefusalReason, is_limited: boolean): NextStep {
+  return (is_limited && limited_next_steps[reason]) || next_steps[reason];
+}

@@ -1,8 +1,9 @@
 import type { Queryable } from '../db/database.ts';
+import type { BudgetState } from '../money/account-budgets.ts';
 import type { KeysOfProjects } from '../money/key-budgets.ts';
 import { keysInProjects, someKeysInProjects } from '../money/ledger.ts';
 
-/** The part of an account that a member sees who is limited to projects. Tasks and calls are of the project that their key is in now. */
+/** The part of an account that a member sees who is limited to projects, or a key of theirs. Tasks and calls are of the project that their key is in now. */
 export type ProjectScope = { account_id: string; project_ids: readonly string[] };
 
 /** Tells whether something that this key made is in sight; without a scope, everything is. */
@@ -35,4 +36,19 @@ export async function keysInSight(
   if (project_ids === undefined) return {};
   const key_ids = await someKeysInProjects(db, { account_id, project_ids, limit: key_ids_max + 1 });
   return key_ids.length > key_ids_max ? { project_ids } : { key_ids };
+}
+
+/** Returns those of an account's budgets that are of a project or a key in sight. */
+export async function budgetsInSight(
+  db: Queryable,
+  scope: ProjectScope | undefined,
+  budgets: readonly BudgetState[],
+): Promise<readonly BudgetState[]> {
+  if (!scope) return budgets;
+  const of_keys = budgets.flatMap((budget) => (budget.scope === 'key' && budget.subject ? [budget.subject] : []));
+  const keys = await keysInProjects(db, scope, of_keys);
+  return budgets.filter(({ scope: about, subject }) => {
+    if (subject === null) return false;
+    return (about === 'project' && seesProject(scope, subject)) || (about === 'key' && keys.has(subject));
+  });
 }

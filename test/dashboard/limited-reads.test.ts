@@ -1,0 +1,249 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { HomeView } from '../../src/dashboard/views/home.ts';
+import type { NewKeyView } from '../../src/dashboard/views/keys.ts';
+import type { RefusalsView } from '../../src/dashboard/views/refusals.ts';
+import type { SpeedView } from '../../src/dashboard/views/speed.ts';
+import { newId } from '../../src/lib/ids.ts';
+import { expectExactBooks, startTestApp, type TestApp } from '../helpers/app.ts';
+import { memberOf, okBody, ownerOfNew, type Someone } from './people.ts';
+
+/** What keys of members of some projects read below /v1, and these members of refusals and speed. */
+const marker = 'Zanzibar';
+
+let test: TestApp;
+let owner: Someone;
+let limited: Someone;
+let own: Things;
+let other: Things;
+/** The secret of the limited key, which is of the first project. */
+let secret: string;
+
+/** Ids of what a project has, by the name of the thing. */
+type Things = { project: string; key: string; secret: string; task: string; chat: string };
+
+beforeAll(async () => {
+  test = await startTestApp({ yaml: 'version: 1\nnet: { allow: ["127.0.0.0/8"] }\n' });
+  owner = await ownerOfNew(test, 'Agency', 90_000_000n);
+  own = await makeThings('Shop');
+  other = await makeThings(marker);
+  limited = await memberOf(test, owner, 'developer');
+  okBody(await owner.send('PATCH', `${owner.base}/team/${limited.user_id}`, { projects: [own.project] }));
+  const made = await limited.post(`${limited.base}/keys`, { name: 'Theirs', project: own.project });
+  ({ secret } = okBody<NewKeyView>(made));
+  await makeRefusals();
+}, 240_000);
+
+afterAll(async () => {
+  await expectExactBooks(test.app);
+  await test.stop();
+});
+
+type Seen = { status: number; text: string; id: string };
+
+async function call(key: string, path: string, body?: object, method = body ? 'POST' : 'GET'): Promise<Seen> {
+  const response = await fetch(test.url + path, {
+    method,
+    headers: { authorization: `Bearer ${key}`, ...(body && { 'content-type': 'application/json' }) },
+    ...(body && { body: JSON.stringify(body) }),
+  });
+  const text = await response.text();
+  return { status: response.status, text, id: response.headers.get('x-request-id') ?? '' };
+}
+
+async function read<T>(key: string, path: string): Promise<T> {
+  const { status, text } = await call(key, path);
+  expect(status, `${path} answered ${text.slice(0, 300)}`).toBe(200);
+  return JSON.parse(text) as T;
+}
+
+const messages = [{ role: 'user', content: 'Hello' }];
+
+/** A project with a key that stores contents, a task and a call, all with its name in them. */
+async function makeThings(name: string): Promise<Things> {
+  const project = okBody<{ id: string }>(await owner.post(`${owner.base}/projects`, { name })).id;
+  const log_content = { keep_days: 7, redact: [], patterns: [] };
+  const models = ['sandbox/image', 'sandbox/chat'];
+  const rules = { name: `Key of ${name}`, project, log_content, models };
+  const made = okBody<NewKeyView>(await owner.post(`${owner.base}/keys`, rules));
+  const metadata = { [name]: name, tags: name };
+  const input = { prompt: `A ${name}`, width: 16, height: 16 };
+  const task = await call(made.secret, '/v1/generate?wait=60', { model: 'sandbox/image', input, metadata });
+  expect(task.status, task.text).toBeLessThan(300);
+  const chat = { model: 'sandbox/chat', messages, user: name, metadata };
+  const answered = await call(made.secret, '/v1/chat/completions', chat);
+  expect(answered.status, answered.text).toBe(200);
+  await test.app.contents.flush();
+  const { id } = JSON.parse(task.text) as { id: string };
+  return { project, key: made.key.id, secret: made.secret, task: id, chat: answered.id };
+}
+
+/** Both projects have calls that were refused: by the models of the key, and by a budget of the account. */
+async function makeRefusals(): Promise<void> {
+  for (const key of [own.secret, other.secret]) {
+    expect((await call(key, '/v1/rerank', { model: 'sandbox/rerank', query: 'x', documents: ['x'] })).status).toBe(403);
+  }
+  const budget = { name: marker, scope: 'account', period: 'total', amount: '0', kind: 'hard' };
+  const { id } = okBody<{ id: string }>(await owner.post(`${owner.base}/budgets`, budget));
+  for (const key of [secret, other.secret, other.secret]) {
+    expect((await call(key, '/v1/chat/completions', { model: 'sandbox/chat', messages })).status).toBe(403);
+  }
+  await expect
+    .poll(async () => okBody<RefusalsView>(await owner.get(`${owner.base}/refusals`)).total, { timeout: 20_000 })
+    .toBe(5);
+  okBody(await owner.send('DELETE', `${owner.base}/budgets/${id}`));
+  account_budget = id;
+}
+
+let account_budget: string;
+
+/** Nothing of the other project is in an answer. */
+function expectClean({ text }: { text: string }, name: string): void {
+  const leaks = [marker, account_budget, ...Object.values(other)].filter((each) => text.includes(each));
+  expect(leaks, `${name} answered ${text.slice(0, 400)}`).toEqual([]);
+}
+
+const lists: readonly string[] = [
+  '/v1/calls',
+  '/v1/calls?kind=chat',
+  '/v1/calls?kind=task',
+  '/v1/tasks',
+  `/v1/usage?group_by=day,project`,
+  ...['key', 'user', 'tag', `metadata.${marker}`, 'model'].map((group) => `/v1/usage?group_by=${group}`),
+  ...['key', 'user', 'tag', `metadata.${marker}`].map((group) => `/v1/speed?group_by=${group}`),
+  ...['key', 'project', 'budget', 'hour,reason'].map((group) => `/v1/usage/refusals?group_by=${group}`),
+];
+
+/** A query says this itself. */
+const withoutQuery = (text: string, path: string) =>
+  path.includes(marker) ? text.replaceAll(`metadata.${marker}`, '') : text;
+
+describe('a limited key', () => {
+  it('reads lists and sums of its project, in which nothing of another project is', async () => {
+    let leaked = 0;
+    for (const path of lists) {
+      const answer = await call(secret, path);
+      expect([path, answer.status], answer.text.slice(0, 300)).toEqual([path, 200]);
+      expectClean({ text: withoutQuery(answer.text, path) }, path);
+      const wide = withoutQuery((await call(own.secret, path)).text, path);
+      if ([marker, account_budget, ...Object.values(other)].some((each) => wide.includes(each))) leaked += 1;
+    }
+    expect(leaked).toBeGreaterThan(12); // those are lists in which a key of the whole account finds it
+  });
+
+  it('reads the calls and tasks of all keys of its project, and counts no others', async () => {
+    const ids = async (path: string) =>
+      (await read<{ data: { id: string }[]; has_more: boolean }>(secret, path)).data.map(({ id }) => id).toSorted();
+    expect(await ids('/v1/calls')).toEqual([own.chat, own.task].toSorted());
+    expect(await ids('/v1/tasks')).toEqual([own.task]);
+    expect(await read(secret, '/v1/calls?limit=1&kind=task')).toMatchObject({ has_more: false });
+    expect(await ids(`/v1/calls?key=${other.key}`)).toEqual([]);
+    expect(await ids(`/v1/calls?tag=${marker}`)).toEqual([]);
+    expect(await ids(`/v1/calls?user=${marker}`)).toEqual([]);
+    expect(await ids(`/v1/tasks?metadata[${marker}]=${marker}`)).toEqual([]);
+    expect(await read(secret, `/v1/chat/${own.chat}`)).toMatchObject({ request_id: own.chat, key_id: own.key });
+  });
+
+  it('reads the charges, the speed and the refusals of its project alone', async () => {
+    type Usage = { data: { count: number; project?: string }[]; total: { exact: string } };
+    const usage = await read<Usage>(secret, '/v1/usage?group_by=project');
+    const all = await read<Usage>(own.secret, '/v1/usage?group_by=project');
+    expect(usage.data.map(({ project, count }) => [project, count])).toEqual([[own.project, 2]]);
+    expect(Number(all.total.exact)).toBeGreaterThan(Number(usage.total.exact));
+    const speed = await read<{ data: { count: number }[] }>(secret, '/v1/speed?group_by=model');
+    expect(speed.data.map(({ count }) => count)).toEqual([1, 1]);
+    expect(await read(secret, `/v1/speed?key=${other.key}`)).toMatchObject({ data: [] });
+    expect(await read(secret, '/v1/usage/refusals?group_by=reason,budget')).toMatchObject({
+      total: 2,
+      data: [
+        { reason: 'budget_reached', budget: null, count: 1 },
+        { reason: 'model_not_allowed', budget: null, count: 1 },
+      ],
+    });
+    expect(await read(secret, `/v1/usage/refusals?key=${other.key}`)).toMatchObject({ total: 0, data: [] });
+  });
+
+  it('gets for an id of another project what it gets for one that there never was', async () => {
+    const [task, chat] = [newId('task'), newId('req')];
+    const pairs: [string, string][] = [
+      [`/v1/chat/${other.chat}`, `/v1/chat/${chat}`],
+      [`/v1/chat/${other.chat}/content`, `/v1/chat/${chat}/content`],
+      [`/v1/tasks/${other.task}`, `/v1/tasks/${task}`],
+      [`/v1/tasks?after=${other.task}`, `/v1/tasks?after=${task}`],
+      [`/v1/tasks?before=${other.task}`, `/v1/tasks?before=${task}`],
+    ];
+    const bare = ({ status, text }: Seen) => [status, text.replaceAll(/(?:task|req)_\w+/g, 'ID')];
+    for (const [of_other, of_none] of pairs) {
+      const refused = await call(secret, of_other);
+      expect([of_other, refused.status]).toEqual([of_other, of_other.includes('?') ? 400 : 404]);
+      expect(bare(refused)).toEqual(bare(await call(secret, of_none)));
+    }
+    for (const [of_other, of_none] of [
+      [other.chat, chat],
+      [other.task, task],
+    ]) {
+      const refused = await call(secret, '/v1/feedback', { reference_id: of_other, score: 1 });
+      expect(refused.status).toBe(404);
+      expect(bare(refused)).toEqual(bare(await call(secret, '/v1/feedback', { reference_id: of_none, score: 1 })));
+    }
+    expect((await call(secret, `/v1/chat/${other.chat}/content`, undefined, 'DELETE')).status).toBe(404);
+  });
+
+  it('scores calls and tasks of its project', async () => {
+    for (const reference_id of [own.chat, own.task]) {
+      const given = await call(secret, '/v1/feedback', { reference_id, score: true });
+      expect(given.status, given.text).toBe(200);
+    }
+  });
+
+  it('reads stored contents as other keys do: those of its own calls, and if it may read alone, of its project', async () => {
+    expect((await call(secret, `/v1/chat/${own.chat}/content`)).status).toBe(404);
+    const rules = { name: 'Reader', project: own.project, scopes: ['read'] };
+    const reader = okBody<NewKeyView>(await limited.post(`${limited.base}/keys`, rules)).secret;
+    expect((await call(reader, `/v1/chat/${own.chat}/content`)).text).toContain('Hello');
+    expect((await call(reader, `/v1/chat/${other.chat}/content`)).status).toBe(404);
+  });
+});
+
+describe('a member of some projects', () => {
+  it('sees the refused calls of these, with the names of their keys and without budgets of the account', async () => {
+    const answer = await limited.get(`${limited.base}/refusals`);
+    const { total, reasons } = okBody<RefusalsView>(answer);
+    expectClean(answer, '/refusals');
+    expect(total).toBe(2);
+    expect(reasons.map(({ reason, count, parts }) => [reason, count, parts])).toEqual([
+      [
+        'budget_reached',
+        1,
+        [{ key: expect.objectContaining({ name: 'Theirs' }), budget: null, model: 'sandbox/chat', count: 1 }],
+      ],
+      [
+        'model_not_allowed',
+        1,
+        [{ key: { id: own.key, name: 'Key of Shop' }, budget: null, model: 'sandbox/rerank', count: 1 }],
+      ],
+    ]);
+    for (const query of [`?key=${other.key}`, `?project=${other.project}`])
+      expect(okBody<RefusalsView>(await limited.get(`${limited.base}/refusals${query}`)).total).toBe(0);
+  });
+
+  it('sees the speed of these, and no names of metadata of others', async () => {
+    const answer = await limited.get(`${limited.base}/speed?group=key`);
+    const { rows, total, pairs } = okBody<SpeedView>(answer);
+    expectClean(answer, '/speed');
+    expect([rows.map(({ name, count }) => [name, count]), total?.count, pairs]).toEqual([[['Key of Shop', 2]], 2, []]);
+  });
+
+  it('has first steps: a key of their own, a call with it, an image', async () => {
+    const steps = async (who: Someone) => okBody<HomeView>(await who.get(`${who.base}/home`)).steps;
+    expect(await steps(limited)).toMatchObject({ key: true, image: true });
+    const beginner = await memberOf(test, owner, 'developer');
+    okBody(await owner.send('PATCH', `${owner.base}/team/${beginner.user_id}`, { projects: [own.project] }));
+    expect(await steps(beginner)).toMatchObject({ key: false, api: false });
+    const made = okBody<NewKeyView>(
+      await beginner.post(`${beginner.base}/keys`, { name: 'First', project: own.project }),
+    );
+    expect(await steps(beginner)).toMatchObject({ key: true, api: false });
+    expect((await call(made.secret, '/v1/models')).status).toBe(200);
+    await expect.poll(async () => (await steps(beginner)).api, { timeout: 90_000, interval: 1_000 }).toBe(true);
+  });
+});
