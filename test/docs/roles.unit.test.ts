@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { limitable_roles, rights_of, rightsOf, role_names, type Right } from '../../src/accounts/roles.ts';
+import { limitable_roles, rights_of, rightsOf, role_names, type Right, type Role } from '../../src/accounts/roles.ts';
 import { dashboardEndpoints } from '../../src/dashboard/endpoints.ts';
 import { readDocument, tableRows } from './document.ts';
 
@@ -140,18 +140,20 @@ const routes = new Map(
 
 const all_rights = new Set<string>(Object.values(rights_of).flat());
 
-/** The cells of a route: of each role, of the roles that may be limited, and of operators in an account of others. */
+/** The cells of a route: of each role, and of limited developers. */
 function cellsOf(route: string): string[] {
   const { need, limited } = routes.get(route) ?? { need: undefined, limited: undefined };
   if (need === undefined || !all_rights.has(need)) throw new Error(`${route} is no route that a role opens`);
   const has = (rights: readonly Right[]) => rights.some((right) => right === need);
   const word = (is_open: boolean) => (is_open ? 'yes' : '–');
   const of_roles = role_names.map((role) => word(has(rights_of[role])));
-  const of_limited = limitable_roles.map((role) => {
+  const ofLimited = (role: Role) => {
     if (limited === undefined || !has(rightsOf({ role, projects: [] }))) return '–';
     return limited === 'own' ? 'their projects' : 'yes';
-  });
-  return [...of_roles, ...of_limited, word(has(rights_of.viewer))];
+  };
+  const of_limited = ofLimited('developer');
+  expect(ofLimited('viewer'), `${route} for a limited viewer`).toBe(has(rights_of.viewer) ? of_limited : '–');
+  return [...of_roles, of_limited];
 }
 
 it('docs/roles.md says of every route of an account which roles it is open to', () => {
@@ -162,6 +164,7 @@ it('docs/roles.md says of every route of an account which roles it is open to', 
     expect(cells, `the routes of "${act}" are open to the same roles`).toHaveLength(1);
     return `| ${act} | ${cells[0]} |`;
   });
+  expect(limitable_roles).toEqual(['developer', 'viewer']); // of whom the page says what they may
   const written = tableRows(readDocument('docs/roles.md'), 'Act').map((cells) => `| ${cells.join(' | ')} |`);
   expect(written).toEqual(rows);
 });

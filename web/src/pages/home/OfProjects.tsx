@@ -1,4 +1,4 @@
-import { Anchor, Group, Progress, Stack, Text } from '@mantine/core';
+import { Anchor, Box, Group, Progress, Stack, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import type { ActivityLine, ActivityPage } from '../../../../src/dashboard/views/activity.ts';
@@ -119,21 +119,20 @@ function CallLine({ line }: { line: ActivityLine }) {
   return (
     <Group gap="sm" wrap="nowrap">
       <Status of={status} />
-      <Anchor
-        component={Link}
-        to={line.what === 'task' ? `/tasks/${line.id}` : `/chats/${line.id}`}
-        size="sm"
-        truncate
-        style={{ flex: 1, minWidth: 0 }}
-      >
-        {line.model}
-      </Anchor>
-      <Text size="sm" c="dimmed" truncate visibleFrom="sm" maw={220}>
-        {line.key.name}
-      </Text>
-      <Text size="sm" c="dimmed" style={{ whiteSpace: 'nowrap' }}>
-        <Money cost={line.cost} exact /> · <Time at={line.created_at} ago />
-      </Text>
+      <Box flex={1} miw={0}>
+        <Anchor
+          component={Link}
+          to={line.what === 'task' ? `/tasks/${line.id}` : `/chats/${line.id}`}
+          size="sm"
+          truncate
+          display="block"
+        >
+          {line.model}
+        </Anchor>
+        <Text size="xs" c="dimmed">
+          {line.key.name} · <Money cost={line.cost} exact /> · <Time at={line.created_at} ago />
+        </Text>
+      </Box>
     </Group>
   );
 }
