@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { HomeView } from '../../src/dashboard/views/home.ts';
 import type { NewKeyView } from '../../src/dashboard/views/keys.ts';
 import type { RefusalsView } from '../../src/dashboard/views/refusals.ts';
@@ -87,9 +87,8 @@ async function makeRefusals(): Promise<void> {
   for (const key of [secret, other.secret, other.secret]) {
     expect((await call(key, '/v1/chat/completions', { model: 'sandbox/chat', messages })).status).toBe(403);
   }
-  await expect
-    .poll(async () => okBody<RefusalsView>(await owner.get(`${owner.base}/refusals`)).total, { timeout: 20_000 })
-    .toBe(5);
+  const written = async () => expect(okBody<RefusalsView>(await owner.get(`${owner.base}/refusals`)).total).toBe(5);
+  await vi.waitFor(written, { timeout: 20_000, interval: 100 });
   okBody(await owner.send('DELETE', `${owner.base}/budgets/${id}`));
   account_budget = id;
 }
