@@ -81,8 +81,8 @@ async function pacesOf(
   models: readonly Model[],
 ): Promise<Map<string, PaceView>> {
   const since = new Date(clock.now() - pace_ms);
-  const model = models.length === 1 ? models[0]?.id : undefined;
-  const range = { account_id, since, model, projects: scope?.project_ids };
+  const only = models.length === 1 ? models[0]?.id : undefined;
+  const range = { account_id, since, model: only, projects: scope?.project_ids };
   const [tasks, calls] = await Promise.all([taskDurations(db, range), paceOfCalls(db, range)]);
   return new Map(
     [...tasks.map((pace) => ({ ...pace, first_p50_ms: null })), ...calls].map(({ model, ...pace }) => [model, pace]),
