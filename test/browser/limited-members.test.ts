@@ -173,7 +173,7 @@ test(
     const project = bakery?.id ?? '';
     okBody(await owner.send('PATCH', `${owner.base}/team/${developer.user_id}`, { projects: [project] }));
     const budget = { name: 'Bakery in a month', scope: 'project', subject: project, period: 'month', kind: 'soft' };
-    okBody(await owner.post(`${owner.base}/budgets`, { ...budget, amount: '0.0001' })); // less would be a bar of no width
+    okBody(await owner.post(`${owner.base}/budgets`, { ...budget, amount: '0.0001' })); // of more, the bar has no width
     const rules = { name: 'Narrow', project, models: ['sandbox/image'] };
     const { secret } = okBody<NewKeyView>(await developer.post(`${developer.base}/keys`, rules));
     const refused = await fetch(`${service.url}/v1/chat/completions`, {
