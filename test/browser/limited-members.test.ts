@@ -1,3 +1,4 @@
+import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { NewKeyView, ProjectsView } from '../../src/dashboard/views/keys.ts';
 import type { RefusalsView } from '../../src/dashboard/views/refusals.ts';
@@ -47,6 +48,22 @@ afterAll(async () => {
 const limit = { timeout: 240_000 };
 const phone = { viewport: { width: 390, height: 844 } };
 
+/** Creates a key on the page of keys, whose form says what a key of one project reads. */
+async function createKeyOn(guest: Page): Promise<void> {
+  await guest.goto(`${service.url}/keys`);
+  await guest.getByRole('button', { name: 'Create a key' }).first().click();
+  const making = guest.getByRole('dialog', { name: 'Create a key' });
+  await making.getByLabel('Name').fill('Staging');
+  await making.getByText('Read: usage, speed, tasks and calls of its project, not the balance.').waitFor();
+  await making.getByRole('button', { name: 'Create' }).click();
+  await guest.getByRole('dialog').getByText(/mdl_/).first().waitFor();
+  await guest.getByRole('button', { name: 'I have copied it' }).click();
+  await guest.getByText('sees only its project').waitFor();
+  const project = guest.getByRole('table', { name: 'Projects' }).getByRole('row').nth(1).getByRole('cell');
+  await expect.poll(async () => (await project.allInnerTexts())[1]).toMatch(/^2$/); // the new one and Site of Bakery
+  expect(await guest.getByText('Zanzibar').count()).toBe(0);
+}
+
 test(
   "an agency's owner gives a client's developer one project, who makes a key there and sees nothing else",
   limit,
@@ -90,19 +107,7 @@ test(
     for (const name of ['Billing', 'Webhooks'])
       expect(await menu.getByRole('link', { name, exact: true }).count()).toBe(0);
 
-    await guest.goto(`${service.url}/keys`);
-    await guest.getByRole('button', { name: 'Create a key' }).first().click();
-    const making = guest.getByRole('dialog', { name: 'Create a key' });
-    await making.getByLabel('Name').fill('Staging');
-    await making.getByText('Read: usage, speed, tasks and calls of its project, not the balance.').waitFor();
-    await making.getByRole('button', { name: 'Create' }).click();
-    await guest.getByRole('dialog').getByText(/mdl_/).first().waitFor();
-    await guest.getByRole('button', { name: 'I have copied it' }).click();
-    await guest.getByText('sees only its project').waitFor();
-    const project = guest.getByRole('table', { name: 'Projects' }).getByRole('row').nth(1).getByRole('cell');
-    await expect.poll(async () => (await project.allInnerTexts())[1]).toMatch(/^2$/); // the new one and Site of Bakery
-    expect(await guest.getByText('Zanzibar').count()).toBe(0);
-
+    await createKeyOn(guest);
     await guest.goto(`${service.url}/activity`);
     await guest.getByText('sandbox/chat').first().waitFor();
     await expect.poll(() => guest.getByText('Site of Bakery').count()).toBeGreaterThan(0);

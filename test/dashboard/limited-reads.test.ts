@@ -7,7 +7,7 @@ import { newId } from '../../src/lib/ids.ts';
 import { expectExactBooks, startTestApp, type TestApp } from '../helpers/app.ts';
 import { memberOf, okBody, ownerOfNew, type Someone } from './people.ts';
 
-/** What keys of members of some projects read below /v1, and these members of refusals and speed. */
+/** Reads of keys of members of some projects below /v1, and the refusals and the speed that these members see. */
 const marker = 'Zanzibar';
 
 let test: TestApp;
@@ -28,8 +28,8 @@ beforeAll(async () => {
   other = await makeThings(marker);
   limited = await memberOf(test, owner, 'developer');
   okBody(await owner.send('PATCH', `${owner.base}/team/${limited.user_id}`, { projects: [own.project] }));
-  const made = await limited.post(`${limited.base}/keys`, { name: 'Theirs', project: own.project });
-  ({ secret } = okBody<NewKeyView>(made));
+  const created = await limited.post(`${limited.base}/keys`, { name: 'Theirs', project: own.project });
+  ({ secret } = okBody<NewKeyView>(created));
   await makeRefusals();
 }, 240_000);
 
@@ -64,17 +64,17 @@ async function makeThings(name: string): Promise<Things> {
   const log_content = { keep_days: 7, redact: [], patterns: [] };
   const models = ['sandbox/image', 'sandbox/chat'];
   const rules = { name: `Key of ${name}`, project, log_content, models };
-  const made = okBody<NewKeyView>(await owner.post(`${owner.base}/keys`, rules));
+  const of_key = okBody<NewKeyView>(await owner.post(`${owner.base}/keys`, rules));
   const metadata = { client: name, tags: name };
   const input = { prompt: `A ${name}`, width: 16, height: 16 };
-  const task = await call(made.secret, '/v1/generate?wait=60', { model: 'sandbox/image', input, metadata });
+  const task = await call(of_key.secret, '/v1/generate?wait=60', { model: 'sandbox/image', input, metadata });
   expect(task.status, task.text).toBeLessThan(300);
   const chat = { model: 'sandbox/chat', messages, user: name, metadata };
-  const answered = await call(made.secret, '/v1/chat/completions', chat);
+  const answered = await call(of_key.secret, '/v1/chat/completions', chat);
   expect(answered.status, answered.text).toBe(200);
   await test.app.contents.flush();
   const { id } = JSON.parse(task.text) as { id: string };
-  return { project, key: made.key.id, secret: made.secret, task: id, chat: answered.id };
+  return { project, key: of_key.key.id, secret: of_key.secret, task: id, chat: answered.id };
 }
 
 /** Both projects have calls that were refused: by the models of the key, and by a budget of the account. */
@@ -188,8 +188,8 @@ describe('a limited key', () => {
 
   it('scores calls and tasks of its project', async () => {
     for (const reference_id of [own.chat, own.task]) {
-      const given = await call(secret, '/v1/feedback', { reference_id, score: true });
-      expect(given.status, given.text).toBe(200);
+      const scored = await call(secret, '/v1/feedback', { reference_id, score: true });
+      expect(scored.status, scored.text).toBe(200);
     }
   });
 
@@ -237,11 +237,11 @@ describe('a member of some projects', () => {
     const beginner = await memberOf(test, owner, 'developer');
     okBody(await owner.send('PATCH', `${owner.base}/team/${beginner.user_id}`, { projects: [own.project] }));
     expect(await steps(beginner)).toMatchObject({ key: false, api: false });
-    const made = okBody<NewKeyView>(
+    const first = okBody<NewKeyView>(
       await beginner.post(`${beginner.base}/keys`, { name: 'First', project: own.project }),
     );
     expect(await steps(beginner)).toMatchObject({ key: true, api: false });
-    expect((await call(made.secret, '/v1/models')).status).toBe(200);
+    expect((await call(first.secret, '/v1/models')).status).toBe(200);
     await expect.poll(async () => (await steps(beginner)).api, { timeout: 90_000, interval: 1_000 }).toBe(true);
   });
 });

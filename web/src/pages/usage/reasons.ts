@@ -36,7 +36,7 @@ const next_steps: { readonly [reason in RefusalReason]: NextStep } = {
   failures_pause: { text: 'See what failed', href: '/activity?tab=tasks&status=failed' },
 };
 
-/** Where the page is about all of the account, members of some projects ask somebody else. */
+/** Steps of members of some projects, where the page for it is about all of the account: they ask somebody else. */
 const limited_next_steps: { readonly [reason in RefusalReason]?: NextStep } = {
   insufficient_balance: { text: 'Ask an owner of the account to add credit.' },
   budget_reached: { text: 'Ask an owner of the account to raise the budget.' },
