@@ -132,9 +132,10 @@ const prefix = '/dash/accounts/{account}';
 /** The routes of an account: what each needs, and what members of some projects get. */
 const routes = new Map(
   dashboardEndpoints().flatMap((endpoint) => {
+    if (!endpoint.path.startsWith(prefix) || endpoint.session === undefined) return [];
     const { method, path, session, limited } = endpoint;
-    if (!path.startsWith(prefix) || session === undefined) return [];
-    return [[`${method} ${path.slice(prefix.length)}`, { need: session, limited }] as const];
+    const name: string = `${method} ${path.slice(prefix.length)}`;
+    return [[name, { need: session, limited }] as const];
   }),
 );
 
