@@ -502,6 +502,7 @@ create table chat_calls (
   end_user text,
   metadata jsonb,
   price_id text,
+  error_message text,
   constraint chat_calls_pkey PRIMARY KEY (account_id, id),
   constraint chat_calls_cache_write_1h_tokens_check CHECK ((cache_write_1h_tokens >= 0)),
   constraint chat_calls_cache_write_tokens_check CHECK ((cache_write_tokens >= 0)),

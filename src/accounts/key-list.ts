@@ -73,13 +73,33 @@ export async function keyNames(
   account_id: string,
   ids: Iterable<string | null | undefined>,
 ): Promise<Map<string, string>> {
-  const named = [...new Set(ids)].filter((id) => typeof id === 'string');
-  if (named.length === 0) return new Map();
-  const rows = await db.query<Pick<ApiKey, 'id' | 'name'>>(
-    'select id, name from api_keys where account_id = $1 and id = any($2)',
-    [account_id, named],
-  );
+  const rows = await namedKeys(db, account_id, ids);
   return new Map(rows.map(({ id, name }) => [id, name]));
+}
+
+/** The same; keys of one name, as before and after a rotation, have their last four characters too: `Website (…76Sx)`. */
+export async function distinctKeyNames(
+  db: Queryable,
+  account_id: string,
+  ids: Iterable<string | null | undefined>,
+): Promise<Map<string, string>> {
+  const rows = await namedKeys(db, account_id, ids);
+  const by_name = Map.groupBy(rows, ({ name }) => name);
+  const isShared = (name: string) => (by_name.get(name)?.length ?? 0) > 1;
+  return new Map(rows.map(({ id, name, last_four }) => [id, isShared(name) ? `${name} (…${last_four})` : name]));
+}
+
+async function namedKeys(
+  db: Queryable,
+  account_id: string,
+  ids: Iterable<string | null | undefined>,
+): Promise<Pick<ApiKey, 'id' | 'name' | 'last_four'>[]> {
+  const named = [...new Set(ids)].filter((id) => typeof id === 'string');
+  if (named.length === 0) return [];
+  return db.query('select id, name, last_four from api_keys where account_id = $1 and id = any($2)', [
+    account_id,
+    named,
+  ]);
 }
 
 /** Tells whether programs use one of these keys: not the playground. */

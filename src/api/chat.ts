@@ -297,8 +297,9 @@ function rendered(record: ChatRecord, names_routes: boolean): object {
     ...(end_user !== null && { user: end_user }),
     ...(metadata && { metadata }),
     cost: costView(cost, currency),
-    attempts: attempts.map(({ route, outcome, why, duration_ms }) => ({
+    attempts: attempts.map(({ route, model, outcome, why, duration_ms }) => ({
       route: names_routes ? route : null,
+      ...(model !== undefined && { model }),
       outcome,
       ...(why !== undefined && { why }),
       duration_ms,

@@ -225,12 +225,12 @@ export const speed = Type.Object({
       ...labels,
       count: Type.Integer({ description: 'Number of calls and tasks that ended.' }),
       failed: Type.Integer({ description: 'Of these, the ones that failed.' }),
-      first_p50_ms: milliseconds('Half of the answers had their first word in this time.'),
+      first_p50_ms: milliseconds('Half of the answers had their first token in this time.'),
       first_p95_ms: milliseconds('95 of 100 had it in this time.'),
       total_p50_ms: milliseconds('Half of the calls and tasks that succeeded took this time, or less.'),
       total_p95_ms: milliseconds('95 of 100 took this time, or less.'),
       tokens_per_second: nullable(
-        Type.Number({ description: 'Median, from the first word to the end of streamed answers.' }),
+        Type.Number({ description: 'Median, from the first token to the end of streamed answers.' }),
       ),
       feedback_count: Type.Integer({ description: 'Number of scores of the metric that were given to these.' }),
       feedback_score: nullable(Type.Number({ description: 'Mean of these scores, from -1 to 1.' })),
@@ -253,7 +253,7 @@ export const call = Type.Object(
     }),
     http_status: nullable(Type.Integer({ description: 'Status of the answer to a chat call; 499: its caller left.' })),
     error_type: nullable(Type.String()),
-    first_content_ms: milliseconds('Time to the first word of a chat answer.'),
+    first_content_ms: milliseconds('Time to the first token of a chat answer.'),
     total_ms: milliseconds('Time to the end; null: it has not ended.'),
     usage: nullable(
       Type.Object(
@@ -291,9 +291,10 @@ export const chat_call = Type.Object(
     stream: Type.Boolean(),
     status: Type.Integer({ description: 'Status of the answer; 499: its caller left.' }),
     error_type: nullable(Type.String()),
+    error_message: nullable(Type.String({ description: 'The message of its error, at most 600 characters.' })),
     finish: nullable(Type.String({ description: 'Why the model stopped.' })),
     counted_here: Type.Boolean({ description: 'True if the upstream did not report all tokens.' }),
-    first_content_ms: milliseconds('Time to the first word.'),
+    first_content_ms: milliseconds('Time to the first token.'),
     total_ms: Type.Integer({ description: 'Time to the end, in milliseconds.' }),
     usage: Type.Object({
       ...token_counts,
@@ -314,6 +315,9 @@ export const chat_call = Type.Object(
     attempts: Type.Array(
       Type.Object({
         route: nullable(Type.String({ description: 'null where the operator does not name routes.' })),
+        model: Type.Optional(
+          Type.String({ description: 'Its model, where that is another than `model`: a fallback.' }),
+        ),
         outcome: Type.Enum(['answered', 'failed']),
         why: Type.Optional(Type.String({ description: 'Why this route was asked.' })),
         duration_ms: Type.Integer(),

@@ -27,7 +27,7 @@ export const get_speed: Endpoint<Parts> = {
     summary: 'Get speed',
     description:
       'How long calls and tasks took and how many failed, grouped, with the most first. Median (p50) and 95th ' +
-      'percentile (p95) of the time to the first word of a chat answer, and of the whole. Calls that their caller got ' +
+      'percentile (p95) of the time to the first token of a chat answer, and of the whole. Calls that their caller got ' +
       'wrong or left are not counted. A key with a list of models sees those of its list. Days are in UTC. Default: the ' +
       `last 24 hours by model. ${limited_key_docs}`,
     query: {

@@ -278,6 +278,7 @@ async function tryRoutes<Priced extends PricedRequest>(
     last = { priced, trouble };
     const begun_at_ms = performance.now();
     const why = whyOf(priced, outcome);
+    const tried = { route: name, model: priced.model.id, why };
     const since_ms = () => Math.round(performance.now() - begun_at_ms);
     if (caller.gone.aborted) {
       await parts.health.releaseProbe(name, priced.caller.account.id);
@@ -293,7 +294,7 @@ async function tryRoutes<Priced extends PricedRequest>(
       attempted = await traceAttempt(priced, call_route, traced, () => attempt(call_route));
     } catch (error) {
       // The caller's own mistake says nothing about the route.
-      outcome.attempts.push({ route: name, outcome: 'failed', reason: 'input refused', why, duration_ms: since_ms() });
+      outcome.attempts.push({ ...tried, outcome: 'failed', reason: 'input refused', duration_ms: since_ms() });
       await parts.health.releaseProbe(name, priced.caller.account.id);
       if (!(error instanceof ApiError) || error.type !== 'invalid_request') throw error;
       trouble.refusal = error;
@@ -303,10 +304,9 @@ async function tryRoutes<Priced extends PricedRequest>(
       outcome.route = route;
       const { upstream_id } = outcome;
       outcome.attempts.push({
-        route: name,
+        ...tried,
         outcome: 'answered',
         ...(upstream_id !== undefined && { upstream_id }),
-        why,
         duration_ms: since_ms(),
       });
       parts.speeds.note(name, speedOf(priced, outcome, begun_at_ms));
@@ -315,7 +315,7 @@ async function tryRoutes<Priced extends PricedRequest>(
     }
     const { failure } = attempted;
     trouble.failures.push(failure);
-    outcome.attempts.push({ route: name, outcome: 'failed', reason: failure.reason, why, duration_ms: since_ms() });
+    outcome.attempts.push({ ...tried, outcome: 'failed', reason: failure.reason, duration_ms: since_ms() });
     if (failure.may_cost) parts.track(noteLost(parts, priced, route, outcome.attempts.length));
     if (caller.gone.aborted) {
       await parts.health.releaseProbe(name, priced.caller.account.id);

@@ -5,6 +5,8 @@ import type { Usage } from '../styles/conversation.ts';
 /** One try of a route, for the record of the call. */
 export type ChatAttempt = {
   route: string;
+  /** In a record: only where it is another model than the call's. */
+  model?: string;
   outcome: 'answered' | 'failed';
   reason?: string;
   upstream_id?: string;

@@ -30,6 +30,8 @@ export type ChatRecord = {
   stream: boolean;
   status: number;
   error_type: string | null;
+  /** The message of the error that its caller got. */
+  error_message: string | null;
   finish: string | null;
   attempts: ChatAttempt[];
   input_tokens: number;
@@ -125,8 +127,9 @@ export function rowOf(priced: PricedRequest, finished: Finished): Row {
     stream: request.stream,
     status: outcome.error?.status ?? (outcome.is_gone ? gone_status : 200),
     error_type: outcome.error?.type,
+    error_message: outcome.error && storable(outcome.error.message),
     finish: outcome.finish === undefined ? undefined : storable(outcome.finish),
-    attempts: outcome.attempts.map(storableAttempt),
+    attempts: outcome.attempts.map((attempt) => storableAttempt(attempt, model.id)),
     ...no_usage,
     ...charge?.usage,
     counted_here: charge?.counted_here ?? false,
@@ -178,11 +181,10 @@ function storable(text: string): string {
   return text.slice(0, 600).toWellFormed().replaceAll('\u0000', '');
 }
 
-function storableAttempt(attempt: ChatAttempt): ChatAttempt {
-  const { reason, upstream_id } = attempt;
-  if (reason === undefined && upstream_id === undefined) return attempt;
+function storableAttempt({ model, reason, upstream_id, ...attempt }: ChatAttempt, of_call: string): ChatAttempt {
   return {
     ...attempt,
+    ...(model !== of_call && model !== undefined && { model }),
     ...(reason !== undefined && { reason: storable(reason) }),
     ...(upstream_id !== undefined && { upstream_id: storable(upstream_id) }),
   };
@@ -227,7 +229,7 @@ function writerOf(db: Db, journal?: Writer['journal']): Writer {
   return writer;
 }
 
-const columns = `id, model, style, stream, status, error_type, finish, attempts, input_tokens, cached_input_tokens,
+const columns = `id, model, style, stream, status, error_type, error_message, finish, attempts, input_tokens, cached_input_tokens,
   cache_write_tokens, output_tokens, reasoning_tokens, counted_here, cost, currency, first_content_ms, total_ms, created_at, tools,
   end_user, metadata, price_id,
   coalesce(cache_write_1h_tokens, 0) as cache_write_1h_tokens`;

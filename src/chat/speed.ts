@@ -25,7 +25,7 @@ export type Speed = {
   first_p95_ms: number | null;
   total_p50_ms: number | null;
   total_p95_ms: number | null;
-  /** Output tokens between the first word and the end: the median of streamed answers. */
+  /** Output tokens between the first token and the end: the median of streamed answers. */
   tokens_per_second: number | null;
   /** Scores that callers gave to these calls and tasks, of the metric of the report, and their mean, from -1 to 1. */
   feedback_count: number;

@@ -103,21 +103,19 @@ async function readChat(app: ChatParts, call: AccountCall): Promise<Answer> {
     feedbackOf(app.db, account.id, id, person.user.id),
     chargeOfCall(app, account, record),
   ]);
-  const { cache_write_tokens, reasoning_tokens, counted_here, end_user, metadata } = record;
-  const attempts = record.attempts.map(({ route, outcome, reason, upstream_id, why, duration_ms }, index) =>
+  const { cache_write_tokens, reasoning_tokens, counted_here, end_user, metadata, error_message } = record;
+  const attempts = record.attempts.map(({ reason, upstream_id, ...attempt }, index) =>
     person.user.is_operator
       ? {
-          route,
-          outcome,
-          duration_ms,
-          ...(why !== undefined && { why }),
+          ...attempt,
           ...(reason !== undefined && { reason }),
           ...(upstream_id !== undefined && { upstream_id }),
         }
-      : { route: `Route ${index + 1}`, outcome, duration_ms, ...(why !== undefined && { why }) },
+      : { ...attempt, route: `Route ${index + 1}` },
   );
   const search_units = record.tools?.calls?.search_unit ?? null;
   const facts = {
+    error_message,
     cache_write_tokens,
     reasoning_tokens,
     counted_here,

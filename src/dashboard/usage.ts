@@ -1,6 +1,6 @@
 import type { Clock } from '../lib/clock.ts';
 import type { Db } from '../db/database.ts';
-import { keyNames } from '../accounts/key-list.ts';
+import { distinctKeyNames, keyNames } from '../accounts/key-list.ts';
 import { projectNames } from '../accounts/projects.ts';
 import type { Answer, Query } from '../http/endpoint.ts';
 import { oneOf, timeRange } from '../http/query.ts';
@@ -92,7 +92,7 @@ async function usageView(db: Db, { account, scope }: AccountCall, query: UsageQu
   const [all, all_before] = [await sumOf({ from, to }, usages), await sumOf(before, earlier)];
   const shown = (rows: readonly UsageRow[]) => usedView(rows, account.currency);
   const groups = compareGroups(usages, earlier, by);
-  const names = await namesOf(db, { account, scope }, group, groups.slice(0, rows_max));
+  const names = await namesOf(db, { account, scope }, group, groups.slice(0, rows_max), distinctKeyNames);
   const rows = groups.slice(0, rows_max).map(({ id, used, used_before }) => {
     const name = names.get(id) ?? id;
     return { id, name, ...shown(used), before: used_before ? shown(used_before) : null };
@@ -122,12 +122,13 @@ async function namesOf(
   { account, scope }: Pick<AccountCall, 'account' | 'scope'>,
   group: UsageGrouping,
   groups: readonly { id: string }[],
+  read: typeof keyNames,
 ): Promise<Map<string, string>> {
   if (group === 'project') return projectNames(db, account.id);
   if (group !== 'key') return new Map();
   const ids = groups.map(({ id }) => id);
   const seen = scope ? await keysInProjects(db, scope, ids) : ids;
-  return keyNames(db, account.id, seen);
+  return read(db, account.id, seen);
 }
 
 /** Tells whether groups have names beside their ids. */
@@ -215,7 +216,7 @@ async function* chargeLines(
   const { id: account_id, currency } = account;
   for await (const charges of chargesOf(db, { account_id, from, to, only })) {
     const keys = charges.map(({ key_id }) => ({ id: key_id }));
-    const names = await namesOf(db, { account, scope }, 'key', keys);
+    const names = await namesOf(db, { account, scope }, 'key', keys, keyNames);
     for (const { created_at, ref, model, kind, key_id, project_id, cost, units } of charges) {
       const used = known_units.map((unit) => units?.[unit]);
       yield [created_at, ref, model, kind, key_id, names.get(key_id), project_id, exact(cost), currency, ...used];

@@ -37,6 +37,10 @@ models:${mediaModel({
     kind: chat
     price: [{ unit: input_token, per: 1000000, amount: "3.00" }, { unit: output_token, per: 1000000, amount: "15" }]
     routes: [{ provider: sandbox, upstream_model: chat }]
+  - id: test/other
+    kind: chat
+    price: [{ unit: input_token, per: 1000000, amount: "3.00" }, { unit: output_token, per: 1000000, amount: "15" }]
+    routes: [{ provider: sandbox, upstream_model: chat }]
 `;
 
 let service: TestApp;
@@ -363,6 +367,19 @@ for (const [look, options] of [
     await table.getByText(/^[\d,]+ input tokens?$/).waitFor();
     await table.getByText('× $3.00 / 1 M').waitFor();
     await page.getByText(/^Prices as they were/).waitFor();
+    expect(await violationsIn(page)).toEqual([]);
+    expect(await sidewaysOf(page)).toBe(0);
+
+    const failing = { models: ['test/chat', 'test/other'], messages: [{ role: 'user', content: '[[fail]] Hello' }] };
+    const failed = await client.call('POST', '/v1/chat/completions', failing);
+    expect(failed.status).toBe(502);
+    await page.goto(`${service.url}/chats/${failed.headers.get('x-request-id')}`);
+    await page
+      .getByRole('alert', { name: 'The error that its caller got' })
+      .getByText(failed.json.error.message)
+      .waitFor();
+    const tried = page.getByRole('table', { name: 'Routes that were tried' }).getByRole('row');
+    await expect.poll(() => tried.filter({ hasText: 'test/chat' }).filter({ hasText: 'Failed' }).count()).toBe(1);
     expect(await violationsIn(page)).toEqual([]);
     expect(await sidewaysOf(page)).toBe(0);
 

@@ -39,6 +39,7 @@ const call: ChatView = {
   stream: false,
   status: 200,
   error_type: null,
+  error_message: null,
   finish: 'length',
   input_tokens: 3,
   cached_input_tokens: 0,

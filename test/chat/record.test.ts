@@ -1,9 +1,10 @@
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
+import { z } from 'zod';
 import { awaitRecord, findRecord } from '../../src/chat/record.ts';
 import { expectExactBooks } from '../helpers/app.ts';
 import { signal } from '../queue/engine.ts';
 import { hello, setStage, type Stage } from './setup.ts';
-import { chunk, completionsStream, done } from './streams.ts';
+import { chunk, completionsStream, done, messagesStream } from './streams.ts';
 
 /** Records of calls: which fact is in which column, and that each is there once. */
 
@@ -54,6 +55,7 @@ test('each value of a record is in the column of its name', async () => {
     stream: true,
     status: 200,
     error_type: null,
+    error_message: null,
     finish: 'length',
     attempts: [
       {
@@ -89,11 +91,29 @@ test('the record of a call without a response has an error, and no finish reason
   expect(await rowOf(await call('acme/two'))).toMatchObject({
     status: 502,
     error_type: 'upstream_error',
+    error_message: expect.stringMatching(/\.$/),
     finish: null,
     first_content_ms: null,
     attempts: [{ outcome: 'failed' }, { outcome: 'failed' }],
     cost: 0n,
   });
+});
+
+test('the record of a call that a fallback answered names the model that failed', async () => {
+  stage.upstream.script('gpt-x', { status: 500, json: {} });
+  stage.upstream.script('first', { status: 500, json: {} });
+  stage.upstream.script('second', { stream: messagesStream(['Hi']) });
+  const body = { models: ['acme/oai', 'acme/two'], stream: true, messages: hello };
+  const { headers } = await stage.client.call('POST', '/v1/chat/completions', body);
+  const id = headers.get('x-request-id') ?? '';
+  const { json } = await stage.client.call('GET', `/v1/chat/${id}`);
+  expect(json).toMatchObject({ model: 'acme/two', status: 200, error_message: null });
+  const attempts = z.object({ attempts: z.array(z.object({ model: z.string().optional(), outcome: z.string() })) });
+  expect(attempts.parse(json).attempts).toEqual([
+    { model: 'acme/oai', outcome: 'failed' },
+    { outcome: 'failed' },
+    { outcome: 'answered' },
+  ]);
 });
 
 test.each(['', ' ', 'NULL', '"', '\\', '\\"', '","', ')","(', '{a,(b)}', 'ein\nzwei\ttrzy ć 🙂', '$1 $& %s', "it's"])(

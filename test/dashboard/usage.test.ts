@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { findKey } from '../../src/accounts/keys.ts';
 import type { UsageView } from '../../src/dashboard/views/usage.ts';
 import { close, hold } from '../../src/money/holds.ts';
 import { expectExactBooks, startTestApp, type Client, type TestApp } from '../helpers/app.ts';
@@ -92,6 +93,16 @@ describe('the usage page', () => {
     expect(view.rows[1]?.before).toBeNull();
     expect(view.total_before.cost.exact).toBe('0.005000');
     expect(view.total.units).toEqual({ image: '3', second: '5', input_token: '1200', output_token: '45' });
+  });
+
+  it('tells keys of one name apart, as before and after a rotation', async () => {
+    const keys = await Promise.all([client, second].map(({ key_id }) => findKey(test.app.db, key_id)));
+    expect(keys.map((key) => key?.name)).toEqual(['Test', 'Test']);
+    const names = keys.map((key) => `Test (…${key?.last_four})`);
+    const both = await usage(`?from=${day(6)}&to=${day(-1)}&group=key`);
+    expect(both.rows.map(({ name }) => name).toSorted()).toEqual(names.toSorted());
+    const one = await usage(`?from=${day(6)}&to=${day(-1)}&group=key&key=${client.key_id}`);
+    expect(one.rows.map(({ name }) => name)).toEqual(['Test']);
   });
 
   it('is by hours for up to two days, and of one model, key or kind', async () => {

@@ -275,7 +275,7 @@ export type Call = {
   /** Status of the answer to a chat call; 499: its caller left. */
   http_status: number | null;
   error_type: string | null;
-  /** Time to the first word of a chat answer. */
+  /** Time to the first token of a chat answer. */
   first_content_ms: number | null;
   /** Time to the end; null: it has not ended. */
   total_ms: number | null;

@@ -157,6 +157,7 @@ export type ChatLineView = {
 export type ChatView = ChatLineView & {
   /** Null for one that cost nothing. */
   charge: ChargeView | null;
+  error_message: string | null;
   cache_write_tokens: number;
   reasoning_tokens: number;
   counted_here: boolean;
@@ -170,6 +171,8 @@ export type ChatView = ChatLineView & {
   feedback: FeedbackView[];
   attempts: {
     route: string;
+    /** Where it is another model than the call's. */
+    model?: string;
     outcome: string;
     reason?: string;
     upstream_id?: string;

@@ -15,7 +15,7 @@ export type ModelSpeedView = {
   model: string;
   /** Calls of this account, or of all where it has too few. */
   of: 'account' | 'service';
-  /** Chat: until the first words. */
+  /** Chat: until the first token. */
   first_p50_ms: number | null;
   total_p50_ms: number | null;
   tokens_per_second: number | null;
@@ -36,7 +36,7 @@ export type PaceView = {
   succeeded: number;
   p50_ms: number | null;
   p95_ms: number | null;
-  /** Chat: until the first words. */
+  /** Chat: until the first token. */
   first_p50_ms: number | null;
 };
 

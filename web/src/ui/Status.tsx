@@ -49,3 +49,9 @@ export function Status({ of, label }: { of: string; label?: string }) {
     </Badge>
   );
 }
+
+/** The state of a chat call by the status of its answer; 499: its caller did not wait for it. */
+export function CallStatus({ status }: { status: number }) {
+  if (status < 400) return <Status of="succeeded" label="Answered" />;
+  return status === 499 ? <Status of="off" label="Caller left" /> : <Status of="failed" />;
+}

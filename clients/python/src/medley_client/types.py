@@ -318,7 +318,7 @@ class Call(TypedDict):
     #: Status of the answer to a chat call; 499: its caller left.
     http_status: int | None
     error_type: str | None
-    #: Time to the first word of a chat answer.
+    #: Time to the first token of a chat answer.
     first_content_ms: int | None
     #: Time to the end; null: it has not ended.
     total_ms: int | None

@@ -4,7 +4,7 @@ import type { ReactNode } from 'react';
 import type { ActivityLine, ExportColumn } from '../../../../src/dashboard/views/activity.ts';
 import { Thumbnail } from '../../ui/Thumbnail.tsx';
 import { Money } from '../../ui/Money.tsx';
-import { Status } from '../../ui/Status.tsx';
+import { CallStatus, Status } from '../../ui/Status.tsx';
 import { durationText, Time } from '../../ui/Time.tsx';
 import type { ActivityTab } from './search.ts';
 
@@ -189,7 +189,7 @@ function State({ line }: { line: Line }) {
   const ok = line.status < 400;
   return (
     <Table.Td>
-      {ok ? <Status of="succeeded" label="Answered" /> : <Status of="failed" />}
+      <CallStatus status={line.status} />
       <Text size="xs" c="dimmed">
         {(ok ? line.finish : line.error_type) ?? line.status}
       </Text>

@@ -154,7 +154,7 @@ function CallTable({ rows }: { rows: AdminCall[] }) {
           { name: 'Model, route' },
           { name: 'Status' },
           { name: 'Tokens', align: 'right' },
-          { name: 'First word', align: 'right' },
+          { name: 'First token', align: 'right' },
           { name: 'Took', align: 'right' },
           { name: 'Cost', align: 'right' },
         ]}

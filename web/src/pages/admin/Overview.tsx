@@ -122,7 +122,7 @@ function Figures({ view: { tasks, chats, jobs } }: { view: AdminOverview }) {
           <Figure name="Calls" value={count(chats.calls_24h)} note="in 24 hours" />
           <Figure name="Failed" value={count(chats.failed_24h)} note="in 24 hours" />
           <Figure name="First token" value={time(chats.first_words_p50_ms)} note="median time" />
-          <Figure name="Slow first token" value={time(chats.first_words_p95_ms)} note="95th percentile" />
+          <Figure name="Slow first token" value={time(chats.first_words_p95_ms)} note="p95" />
         </SimpleGrid>
       </Card>
     </SimpleGrid>

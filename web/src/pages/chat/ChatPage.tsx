@@ -1,4 +1,4 @@
-import { Badge, Group, SimpleGrid, Stack, Table, Text } from '@mantine/core';
+import { Alert, Badge, Group, SimpleGrid, Stack, Table, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
 import type { ChatView } from '../../../../src/dashboard/views/activity.ts';
@@ -10,7 +10,7 @@ import { ListTable } from '../../ui/ListTable.tsx';
 import { Money } from '../../ui/Money.tsx';
 import { Card, Figure, Page } from '../../ui/Page.tsx';
 import { Loaded } from '../../ui/states.tsx';
-import { Status } from '../../ui/Status.tsx';
+import { CallStatus, Status } from '../../ui/Status.tsx';
 import { durationText, Time } from '../../ui/Time.tsx';
 import { Trail } from '../../ui/Trail.tsx';
 import { CallContent } from './CallContent.tsx';
@@ -46,7 +46,7 @@ function Whole({ call }: { call: ChatView }) {
   const reason = ok ? call.finish : call.error_type;
   return (
     <Stack gap="lg">
-      <Card title={call.model} side={ok ? <Status of="succeeded" label="Answered" /> : <Status of="failed" />}>
+      <Card title={call.model} side={<CallStatus status={call.status} />}>
         <SimpleGrid cols={{ base: 2, sm: 4 }}>
           <Figure
             name="Cost"
@@ -78,6 +78,7 @@ function Whole({ call }: { call: ChatView }) {
           </Text>
           <Labels call={call} />
         </Group>
+        <Problem call={call} />
       </Card>
       <Card title="Routes">
         <ListTable
@@ -86,9 +87,16 @@ function Whole({ call }: { call: ChatView }) {
         >
           {call.attempts.map((attempt, index) => (
             <Table.Tr key={index}>
-              <Table.Td>{attempt.route}</Table.Td>
               <Table.Td>
-                {attempt.outcome}
+                {attempt.route}
+                {attempt.model !== undefined && (
+                  <Text size="xs" c="dimmed">
+                    {attempt.model}
+                  </Text>
+                )}
+              </Table.Td>
+              <Table.Td>
+                {attempt.outcome === 'answered' ? <Status of="succeeded" label="Answered" /> : <Status of="failed" />}
                 <ChosenBy why={attempt.why} />
                 {attempt.upstream_id !== undefined && (
                   <Text size="xs" c="dimmed">
@@ -109,6 +117,25 @@ function Whole({ call }: { call: ChatView }) {
         </ListTable>
       </Card>
     </Stack>
+  );
+}
+
+/** The message of the error that its caller got. */
+function Problem({ call: { status, error_message } }: { call: ChatView }) {
+  if (status === 499) {
+    return (
+      <Text size="sm" mt="sm">
+        Its caller closed the connection before the answer was complete.
+      </Text>
+    );
+  }
+  if (error_message === null) return null;
+  return (
+    <Alert mt="sm" color="red" title="The error that its caller got">
+      <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
+        {error_message}
+      </Text>
+    </Alert>
   );
 }
 

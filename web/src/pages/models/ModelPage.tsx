@@ -137,7 +137,7 @@ function Pace({ model: { pace, modality } }: { model: ModelView }) {
         <SimpleGrid cols={modality === 'chat' ? 2 : 3}>
           <Figure name="Succeeded" value={successText(pace)} note={`${pace.succeeded} of ${pace.ended}`} />
           <Figure name="Median time" value={time(pace.p50_ms)} />
-          <Figure name="95th percentile" value={time(pace.p95_ms)} />
+          <Figure name="p95" value={time(pace.p95_ms)} />
           {modality === 'chat' && <Figure name="First token, median" value={time(pace.first_p50_ms)} />}
         </SimpleGrid>
       ) : (

@@ -46,10 +46,10 @@ export function speedText(speed: ModelSpeedView | undefined): string {
   return total_p50_ms === null ? '–' : durationText(total_p50_ms);
 }
 
-/** Time to the first words, and a note where the calls are those of all accounts. */
+/** Time to the first token, and a note where the calls are those of all accounts. */
 export function speedNote({ of, first_p50_ms }: ModelSpeedView): string {
   const parts = [
-    first_p50_ms === null ? '' : `first word ${durationText(first_p50_ms)}`,
+    first_p50_ms === null ? '' : `first token ${durationText(first_p50_ms)}`,
     of === 'service' ? 'all accounts' : '',
   ];
   return parts.filter((part) => part !== '').join(', ');

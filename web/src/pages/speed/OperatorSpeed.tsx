@@ -12,7 +12,7 @@ export function OperatorSpeed() {
     void navigate({ to: '/admin/speed', search: { ...search, ...change }, replace: true });
   return (
     <SpeedReport
-      about="How long the calls and tasks of all accounts took, and how many failed, by model and by the last route that was tried."
+      about="How long the calls and tasks of all accounts took, and how many failed, by model and by the last route that was tried. p95: 95 of 100 were faster."
       path="/dash/admin/speed"
       query_key={['admin', 'speed']}
       groups={['model', 'route']}

@@ -14,7 +14,7 @@ export function Speed() {
   const set = (change: SpeedSearch) => void navigate({ to: '/speed', search: { ...search, ...change }, replace: true });
   return (
     <SpeedReport
-      about="How long your calls and generations took, and how many failed. What a caller got wrong or left is not counted."
+      about="How long your calls and generations took, and how many failed. What a caller got wrong or left is not counted. p95: 95 of 100 were faster."
       path={`${base}/speed`}
       query_key={[account.id, 'speed']}
       groups={me.user.is_operator ? ['model', 'key', 'route', 'user', 'tag'] : ['model', 'key', 'user', 'tag']}

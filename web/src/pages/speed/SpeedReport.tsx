@@ -81,7 +81,7 @@ function Report({ view, groups, search, set }: ReportProps) {
   );
 }
 
-/** Media have no first word. */
+/** Media have no first token. */
 function measureOf({ total }: SpeedView, { measure }: SpeedSearch): Measure {
   return measure ?? (total?.first_p50_ms === null ? 'total' : 'first');
 }
@@ -91,16 +91,8 @@ function Totals({ total }: { total: SpeedFigures }) {
     <Card>
       <SimpleGrid cols={{ base: 2, sm: total.feedback_count > 0 ? 5 : 4 }}>
         <Figure name="Succeeded" value={shareText(total)} note={`of ${total.count.toLocaleString('en')}`} />
-        <Figure
-          name="First word"
-          value={timeText(total.first_p50_ms)}
-          note={`95 of 100 in ${timeText(total.first_p95_ms)}`}
-        />
-        <Figure
-          name="To the end"
-          value={timeText(total.total_p50_ms)}
-          note={`95 of 100 in ${timeText(total.total_p95_ms)}`}
-        />
+        <Figure name="First token" value={timeText(total.first_p50_ms)} note={`p95 ${timeText(total.first_p95_ms)}`} />
+        <Figure name="To the end" value={timeText(total.total_p50_ms)} note={`p95 ${timeText(total.total_p95_ms)}`} />
         <Figure name="Output" value={rateText(total.tokens_per_second)} note="median of streamed answers" />
         {total.feedback_count > 0 && (
           <Figure
@@ -116,7 +108,7 @@ function Totals({ total }: { total: SpeedFigures }) {
 
 const series: Series[] = [
   { id: 'p50', name: 'Median', color: 'brand.6' },
-  { id: 'p95', name: '95 of 100', color: 'orange.6' },
+  { id: 'p95', name: 'p95', color: 'orange.6' },
 ];
 
 function OverTime({ view, measure, set }: { view: SpeedView; measure: Measure; set: Props['set'] }) {
@@ -138,7 +130,7 @@ function OverTime({ view, measure, set }: { view: SpeedView; measure: Measure; s
     >
       <StackedBars
         type="default"
-        summary={`${name}: median ${timeText(p50)}, 95 of 100 in ${timeText(p95)}.`}
+        summary={`${name}: median ${timeText(p50)}, p95 ${timeText(p95)}.`}
         caption={`${name} by ${stepName(view.step)}`}
         bars={bars}
         series={series}
@@ -165,10 +157,10 @@ const feedback = 'Feedback';
 const numbers: Readonly<Record<string, (row: SpeedFigures) => number | null>> = {
   Calls: ({ count }) => count,
   Succeeded: ({ count, failed }) => (count - failed) / Math.max(1, count),
-  'First word': (row) => row.first_p50_ms,
-  'First word, 95 of 100': (row) => row.first_p95_ms,
+  'First token': (row) => row.first_p50_ms,
+  'First token, p95': (row) => row.first_p95_ms,
   'To the end': (row) => row.total_p50_ms,
-  'To the end, 95 of 100': (row) => row.total_p95_ms,
+  'To the end, p95': (row) => row.total_p95_ms,
   'Tokens per second': (row) => row.tokens_per_second,
   [feedback]: (row) => row.feedback_score,
 };

@@ -3,7 +3,7 @@ import { hoursOf, periodNamed, type Period } from '../../ui/periods.ts';
 import { readGroup } from '../usage/groups.ts';
 
 export const measures = [
-  { value: 'first', label: 'Time to first word' },
+  { value: 'first', label: 'Time to first token' },
   { value: 'total', label: 'Time to the end' },
 ] as const;
 

@@ -103,7 +103,7 @@ function Model({ of: model }: { of: ModelStatusView }) {
 function lastDayText({ served, first_p50_ms, total_p50_ms }: ModelStatusView): string {
   if (served === null) return 'No calls in the last 24 hours';
   const times = [
-    ...(first_p50_ms === null ? [] : [`first word after ${durationText(first_p50_ms)}`]),
+    ...(first_p50_ms === null ? [] : [`first token after ${durationText(first_p50_ms)}`]),
     ...(total_p50_ms === null ? [] : [`done after ${durationText(total_p50_ms)}`]),
   ];
   return ['Last 24 hours: ' + shareText(served), ...times].join(' · ');

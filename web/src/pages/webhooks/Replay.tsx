@@ -33,7 +33,9 @@ export function Replay({ endpoint, close }: Props) {
     onSuccess: async ({ events }, dry_run) => {
       if (dry_run) return;
       notifications.show({ message: `${eventsText(events)} queued: they are sent behind new ones.` });
-      await queries.invalidateQueries({ queryKey: [account.id, 'deliveries'] });
+      await Promise.all(
+        ['deliveries', 'webhook-endpoints'].map((name) => queries.invalidateQueries({ queryKey: [account.id, name] })),
+      );
       close();
     },
   });
@@ -99,6 +101,9 @@ function SpanFields({ span, change }: { span: Span; change: (part: Partial<Span>
           onChange={({ currentTarget }) => change({ to: currentTarget.value })}
         />
       </Group>
+      <Text size="xs" c="dimmed">
+        Times are those of your browser: {Intl.DateTimeFormat().resolvedOptions().timeZone}.
+      </Text>
       <Radio.Group label="Which" value={span.which} onChange={(which) => change({ which })}>
         <Stack gap="xs" mt="xs">
           <Radio value="failed" label="Those that did not arrive" description="Dropped, or never sent." />

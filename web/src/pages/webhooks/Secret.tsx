@@ -27,10 +27,11 @@ export function Secret({ view }: { view: WebhooksView }) {
   const { data, error, isPending, mutate, reset } = ask;
   const until = view.overlap_until;
   return (
-    <Card title="Signing secret">
+    <Card title="Secret of webhook_url">
       <Stack gap="sm">
         <Text size="sm">
-          Every webhook of this account is signed with it, so that your program can verify the sender.
+          Webhooks to the <Code>webhook_url</Code> of a task are signed with it, so that your program can verify the
+          sender. Each endpoint has a secret of its own, which is shown when the endpoint is created.
         </Text>
         {data ? <CodeBox text={data.secret} label="secret" /> : <Code block>{'whsec_' + '•'.repeat(32)}</Code>}
         {data?.before && (
