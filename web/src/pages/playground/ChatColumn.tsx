@@ -48,7 +48,7 @@ export function ChatColumn({ model, thread, conversation, can_call }: Props) {
         aria-busy={isAnswering(thread)}
         tabIndex={0}
         mih={220}
-        mah="max(220px, 100dvh - 540px)" // so that the message box below is in sight
+        mah="max(220px, 100dvh - 580px)" // so that the message box below is in sight
         style={{ overflowY: 'auto' }}
         onScroll={({ currentTarget: { scrollTop, scrollHeight, clientHeight } }) => {
           is_at_end.current = scrollHeight - scrollTop - clientHeight < follows_within_px;
