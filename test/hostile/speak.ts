@@ -2,7 +2,7 @@ import { connect } from 'node:net';
 import { cutReplies, type Reply } from './wire.ts';
 
 /** Longer than anything a test waits for on purpose. */
-const patience_ms = 15_000;
+const patience_ms = 120_000;
 
 export type Spoken = { replies: Reply[]; text: string; elapsed_ms: number };
 

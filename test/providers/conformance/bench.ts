@@ -83,9 +83,9 @@ export async function bytesOf(file: RunFile): Promise<Buffer> {
   const may_have_key = file.credentials?.origin === new URL(file.url).origin;
   const { bytes } = await guard.download(file.url, {
     rules: { allow: [], allow_private: true },
-    connect_timeout_ms: 5_000,
-    idle_timeout_ms: 5_000,
-    timeout_ms: 5_000,
+    connect_timeout_ms: 60_000,
+    idle_timeout_ms: 60_000,
+    timeout_ms: 60_000,
     redirects_max: 3,
     size_bytes_max: 100_000_000,
     headers: may_have_key ? (file.credentials?.headers ?? {}) : {},

@@ -96,7 +96,7 @@ const runs = depth(100, 1_000);
 const started_at_once = 20;
 
 export function describePace({ pace = { per_minute: Infinity }, ...subject }: Conformance, bench: () => Bench): void {
-  it(`${runs} runs are polled to their ends at the pace that the provider wants`, { timeout: 120_000 }, async () => {
+  it(`${runs} runs are polled to their ends at the pace that the provider wants`, async () => {
     const { imitation, rate_clock, run } = bench();
     const provider = openProvider(subject, imitation.url, rate_clock);
     const started: RunState[] = [];

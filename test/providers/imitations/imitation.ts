@@ -51,6 +51,8 @@ export type Imitation = {
   requestsFor(role: Role): ReceivedRequest[];
   /** For the next requests of this part, one reply each; after them it answers as always. */
   instead(role: Role, ...replies: Reply[]): void;
+  /** From now on it answers this part as always. */
+  asAlways(role: Role): void;
   /** Resolves when a request of this part has come. */
   nextRequest(role: Role): Promise<ReceivedRequest>;
   stop(): Promise<void>;
@@ -79,6 +81,7 @@ export async function startImitation(behaviour: Behaviour, now: () => number = (
     requests,
     requestsFor: (role) => requests.filter((one) => one.role === role),
     instead: (role, ...replies) => void scripts.set(role, [...(scripts.get(role) ?? []), ...replies]),
+    asAlways: (role) => void scripts.delete(role),
     nextRequest: (role) => new Promise((resolve) => waiting.push({ role, resolve })),
     stop: async () => {
       server.closeAllConnections();
