@@ -31,6 +31,44 @@ export async function until(
   }
 }
 
+/** The longest time in which nothing went on, so far. */
+export type Standstills = { longestMs(): number; [Symbol.dispose](): void };
+
+/**
+ * Measures how long the machine stands still at most, from now until the end of the test: what happens within a time on a
+ * machine that goes on may take so much longer on one that does not. With `db`, a question to it is part of each look.
+ */
+export function watchStandstills(db?: Db): Standstills {
+  let longest_ms = 0;
+  let looked_at_ms = performance.now();
+  let is_over = false;
+  const sinceLook = () => Math.max(longest_ms, performance.now() - looked_at_ms);
+  const watch = async () => {
+    while (!is_over) {
+      await sleep(10);
+      await db?.query('select 1');
+      longest_ms = sinceLook();
+      looked_at_ms = performance.now();
+    }
+  };
+  void watch().catch(() => undefined); // the database is away: the time since the last look counts
+  return {
+    longestMs: sinceLook,
+    [Symbol.dispose]: () => {
+      is_over = true;
+    },
+  };
+}
+
+/**
+ * Puts a job back into a queue that nobody works on yet. A worker that begins makes all due that was put back: it has done
+ * so when this one, with `{ earlier: true }`, is its handler's.
+ */
+export async function putBackEarlier(engine: Engine, db: Db, queue: string): Promise<void> {
+  await engine.send(db, queue, { earlier: true }, { after_ms: 600_000 });
+  await db.query('update pgboss.job set priority = -1 where name = $1', [queue]);
+}
+
 /** A promise that somebody else resolves. */
 export function signal<T = void>(): { promise: Promise<T>; resolve: (value: T) => void } {
   return Promise.withResolvers<T>();

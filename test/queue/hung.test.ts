@@ -26,11 +26,10 @@ it('a scheduled job that hangs is taken from its node and runs again, although t
   await hung.schedule('upkeep', every_ms, hangAtFirst, { limit_ms: 1_000 });
   await begun.promise;
   await other.schedule('upkeep', every_ms, async () => void (runs += 1), { limit_ms: 1_000 });
-  await until('it has run again', 25_000, () => runs > 2);
-  expect(hung.lines[0]).toMatchObject({
-    message: 'engine: a job of duty.upkeep was lost',
-    details: { reason: 'it was not over after 1 s' },
-  });
+  await until('it has run again', 60_000, () => runs > 2);
+  const lost = { message: 'engine: a job of duty.upkeep was lost', reason: 'it was not over after 1 s' };
+  const lines = hung.lines.map(({ message, details }) => ({ message, ...details }));
+  expect(lines).toContainEqual(expect.objectContaining(lost));
 });
 
 it('a scheduled job whose connection goes silent fails and runs again, and so do heartbeats and fetches', async ({
@@ -54,9 +53,10 @@ it('a scheduled job whose connection goes silent fails and runs again, and so do
   });
   engine.work('quick', { slots: 4, handler: async () => ((done += 1), 'done') });
   await until('the duty has run', 60_000, () => runs > 2);
+  await until('it has its connections, the one that listens among them', 60_000, () => proxy.open() > 3);
   expect(proxy.mute('all')).toBeGreaterThan(3);
   const runs_before = runs;
   await engine.send(database.db, 'quick', {});
-  await until('the duty runs again', 25_000, () => runs > runs_before + 2);
-  await until('a job that was sent meanwhile is done', 25_000, () => done === 1);
+  await until('the duty runs again', 60_000, () => runs > runs_before + 2);
+  await until('a job that was sent meanwhile is done', 60_000, () => done === 1);
 });
