@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Db } from '../../src/db/database.ts';
 import { dropUnusedCircuits, openRouteHealth, openRoutes, type RouteHealth } from '../../src/routing/health.ts';
-import { elapse, testClock } from '../helpers/clock.ts';
+import { elapse, stopElapsing, testClock } from '../helpers/clock.ts';
 import { testDatabase, type TestDatabase } from '../helpers/database.ts';
 
 /** Two nodes on one database; a node's knowledge of the others is at most a second old. */
@@ -14,8 +14,12 @@ describe('the health of a route', () => {
 
   beforeAll(async () => {
     database = await testDatabase();
+    stopElapsing(true); // what a node knows is a second old when the test says so
   });
-  afterAll(() => database.drop());
+  afterAll(async () => {
+    stopElapsing(false);
+    await database.drop();
+  });
   beforeEach(async () => {
     await database.db.query('delete from route_health');
     clock.stop('2031-03-01T12:00:00Z');

@@ -140,7 +140,7 @@ test('one that is cancelled in the middle is charged for what has come, and one 
   stage.upstream.script('gpt-x', {
     stream: [
       chunk({ content: 'Hi there' }),
-      ...Array.from({ length: 60 }, () => [200, chunk({ content: '.' })]).flat(),
+      ...Array.from({ length: 600 }, () => [200, chunk({ content: '.' })]).flat(), // nobody waits for its end
     ],
   });
   const { id } = await client.responses.create({ model: 'acme/oai', input: 'Hi', background: true });
@@ -199,14 +199,16 @@ test('money, models and what is not stored are refused when it is created', asyn
 });
 
 test('it has the turn of its conversation from its creation to its end', async () => {
+  const { promise: refused, resolve: isRefused } = Promise.withResolvers<void>();
   stage.upstream.script('gpt-x', {
-    stream: [chunk({ content: 'Hi' }), 800, chunk({}, {}, 'stop'), usageChunk(10, 5), done],
+    stream: [chunk({ content: 'Hi' }), refused, chunk({}, {}, 'stop'), usageChunk(10, 5), done],
   });
   const { id: conversation } = await client.conversations.create();
   const { id } = await client.responses.create({ model: 'acme/oai', input: 'one', background: true, conversation });
   await expect(client.responses.create({ model, input: 'two', conversation })).rejects.toMatchObject({
     code: 'conversation_locked',
   });
+  isRefused();
   expect(await untilEnded(id)).toMatchObject({ status: 'completed', conversation: { id: conversation } });
   await untilDone(id);
   expect((await client.conversations.items.list(conversation)).data).toHaveLength(2);

@@ -147,13 +147,15 @@ test('previous_response_id beside conversation is refused by name, and so is a c
 test('two calls at once on one conversation do not interleave: the second is told to wait, and so are new items', async () => {
   const { id } = await client.conversations.create();
   const parts = messagesStream(['Hello', ' there']);
-  stage.upstream.script('claude-x', { stream: [...parts.slice(0, -1), 1_500, ...parts.slice(-1)] });
+  const { promise: refused, resolve: areRefused } = Promise.withResolvers<void>();
+  stage.upstream.script('claude-x', { stream: [...parts.slice(0, -1), refused, ...parts.slice(-1)] });
   const stream = await client.responses.create({ model: 'acme/ant', input: 'one', conversation: id, stream: true });
   const locked = { status: 400, code: 'conversation_locked', param: 'conversation' };
   await expect(client.responses.create({ model, input: 'two', conversation: id })).rejects.toMatchObject(locked);
   await expect(
     client.conversations.items.create(id, { items: [{ role: 'user', content: 'x' }] }),
   ).rejects.toMatchObject(locked);
+  areRefused();
   for await (const _ of stream) continue;
   await client.responses.create({ model, input: 'two', conversation: id });
   expect((await itemsOf(id)).filter(({ type }) => type === 'message')).toHaveLength(4);

@@ -102,7 +102,7 @@ test('the log of a process has no key, secret, prompt, link, header, query or bo
 /** Answers of every kind; returns what only the links of a file have. */
 async function useEverything(): Promise<Record<string, string>> {
   const idempotency = { 'idempotency-key': canaries.idempotency };
-  const created = await call('POST', '/v1/generate?wait=30', order('a'), idempotency);
+  const created = await call('POST', '/v1/generate?wait=120', order('a'), idempotency);
   const link = new URL(/"url":"([^"]+)"/.exec(await created.text())?.[1] ?? '');
   await fetch(link);
   await fetch(`${link}0`);

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { newKeyText } from '../../src/accounts/keys.ts';
 import { listEndpoints } from '../../src/server.ts';
 import { startTestApp, type Client, type TestApp } from '../helpers/app.ts';
+import { workedMs } from '../helpers/work.ts';
 import { speak } from '../hostile/speak.ts';
 
 /** Faults of other programs in the reading of a request; SECURITY.md has the table. */
@@ -30,10 +31,11 @@ const post = (type: string, body: string, key = client.key) =>
 test('CVE-2024-8984 a long multipart boundary costs nothing, with a key or without', async () => {
   const type = `multipart/form-data; boundary=${'-'.repeat(60_000)}`;
   const body = `--${'-'.repeat(60_000)}\r\n\r\n`;
+  const worked_ms = workedMs();
   const refused = await post(type, body);
   const unknown = await post(type, body, 'nobody');
   expect([...refused.replies, ...unknown.replies].map(({ status }) => status)).toEqual([415, 401]);
-  expect(Math.max(refused.elapsed_ms, unknown.elapsed_ms)).toBeLessThan(1_000);
+  expect(workedMs() - worked_ms).toBeLessThan(1_000);
 });
 
 test('CVE-2026-42208 a key that is SQL is looked up as nothing but a key', async () => {
