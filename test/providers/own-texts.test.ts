@@ -72,7 +72,7 @@ const chat = () =>
 describe('headers and a query of a provider', () => {
   it('go with every request, in place of the adapter’s own, and without a key there is no other', async () => {
     expect((await chat()).status).toBe(200);
-    const drawn = await client.call('POST', '/v1/generate?wait=20', { model: 'a/draw', input: { prompt: 'x' } });
+    const drawn = await client.call('POST', '/v1/generate?wait=120', { model: 'a/draw', input: { prompt: 'x' } });
     expect(drawn.json).toMatchObject({ status: 'succeeded' });
     expect(seen.map(({ url }) => url)).toEqual([
       '/openai/v1/chat/completions?api-version=preview&tenant=a+b%26c',

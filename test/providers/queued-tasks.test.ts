@@ -243,10 +243,11 @@ describe('a cancel', () => {
   it('stops a run in the queue unbilled', async () => {
     upstreams.runway.instead(
       'poll',
-      ...Array.from({ length: 100 }, () => ({ json: { id: 'a', status: 'THROTTLED' } })),
+      ...Array.from({ length: 10_000 }, () => ({ json: { id: 'a', status: 'THROTTLED' } })),
     );
+    const polled = upstreams.runway.nextRequest('poll');
     const created = await client.call('POST', '/v1/generate', { model: 'runway', input: { prompt: 'A bay' } });
-    await upstreams.runway.nextRequest('poll');
+    await polled;
     const cancelled = await client.call('POST', `/v1/tasks/${created.json.id}/cancel`, {});
     expect(cancelled.status, cancelled.text).toBe(200);
     expect(cancelled.json).toMatchObject({

@@ -113,7 +113,7 @@ async function pathOf(id: string): Promise<string> {
 }
 
 async function generate(model: string, input: object) {
-  const created = await client.call('POST', '/v1/generate?wait=60', { model, input });
+  const created = await client.call('POST', '/v1/generate?wait=240', { model, input });
   expect(created.status, created.text).toBe(202);
   return created.json;
 }

@@ -36,7 +36,7 @@ async function start({ refused = 0 } = {}) {
   const connections = openConnections(guard, { allow_private: true });
   stops.push(() => connections.close());
   const portOf = async (keep_alive: boolean) => {
-    const pool = connections.to(`http://127.0.0.1:${port}`, { connect_timeout_ms: 1_000, keep_alive });
+    const pool = connections.to(`http://127.0.0.1:${port}`, { connect_timeout_ms: 60_000, keep_alive });
     const { body } = await ask(pool, { path: '/', method: 'GET' }, new AbortController().signal);
     return String(await readBytes(body, 100));
   };

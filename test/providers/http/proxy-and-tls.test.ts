@@ -150,7 +150,7 @@ describe('a proxy of a provider', () => {
       timeout_ms: { connect: 300, first_byte: 2_000, idle: 2_000, start: 2_000, total: 2_000 },
     });
     const config = { base_url: 'https://upstream.example/v1', proxy: `http://${gone.host}` };
-    await expect(ask(config, call)).rejects.toMatchObject({ name: 'NotStarted', reason: 'unreachable' });
+    await expect(ask(config)).rejects.toMatchObject({ name: 'NotStarted', reason: 'unreachable' });
     const silent = await startRaw(() => undefined);
     stops.push(() => silent.stop());
     const proxy = silent.url;
@@ -176,9 +176,9 @@ describe('a proxy of a provider', () => {
     const [upstream, proxy] = [await startUpstream(), await proxyWith()];
     const options = {
       rules: { allow: [], allow_private: true },
-      connect_timeout_ms: 2_000,
-      timeout_ms: 2_000,
-      idle_timeout_ms: 2_000,
+      connect_timeout_ms: 60_000,
+      timeout_ms: 60_000,
+      idle_timeout_ms: 60_000,
       size_bytes_max: 1_000,
       redirects_max: 0,
       way: { proxy: `http://${proxy.host}` },

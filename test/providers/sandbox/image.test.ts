@@ -114,8 +114,9 @@ describe('makeImages', () => {
     ['10,000 emoji', '🚲'.repeat(5_000)],
     ['10,000 accents', 'a' + '\u0301'.repeat(9_999)],
   ])('accepts %s', async (_name, text) => {
-    const before_ms = performance.now();
+    const before = process.cpuUsage();
     expect(await sharp(await makeImage(text)).metadata()).toMatchObject({ width: 768 });
-    expect(performance.now() - before_ms).toBeLessThan(5_000);
+    const { user, system } = process.cpuUsage(before);
+    expect((user + system) / 1_000).toBeLessThan(5_000);
   });
 });

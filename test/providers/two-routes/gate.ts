@@ -1,4 +1,5 @@
-import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
+import { connect, createServer, type Socket } from 'node:net';
+import { freePort } from '../../helpers/free-port.ts';
 
 /** A door before a server: shut, nobody listens at its port, so that connections are refused. */
 export type SwitchedProxy = { url: string; open(): Promise<void>; shut(): Promise<void> };
@@ -22,8 +23,8 @@ export async function startGate(target: string): Promise<SwitchedProxy> {
     }
   });
   const listen = (port: number) => new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
-  await listen(0);
-  const { port } = server.address() as AddressInfo; // it listens at a port
+  const port = await freePort(); // nobody is given it while the door is shut
+  await listen(port);
   return {
     url: `http://127.0.0.1:${port}`,
     open: () => (server.listening ? Promise.resolve() : listen(port)),
