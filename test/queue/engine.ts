@@ -32,7 +32,7 @@ export async function until(
 }
 
 /** The longest time in which nothing went on, so far. */
-export type Standstills = { longestMs(): number; [Symbol.dispose](): void };
+type Standstills = { longestMs(): number; [Symbol.dispose](): void };
 
 /**
  * Measures how long the machine stands still at most, from now until the end of the test: what happens within a time on a
