@@ -48,6 +48,23 @@ export function elapse(duration_ms: number): void {
   setElapsed({ offset_ms: elapsed.offset_ms + duration_ms });
 }
 
+const minute_ms = 60_000;
+
+/**
+ * Does work whose requests have to lie in one window of a minute, and does it again where it failed and took longer: by
+ * then the window has forgotten the first of them. `work` begins with a key that has sent nothing yet.
+ */
+export async function withinAMinute(work: () => Promise<void>): Promise<void> {
+  for (;;) {
+    const begun_ms = real();
+    try {
+      return await work();
+    } catch (error) {
+      if (real() - begun_ms < minute_ms) throw error;
+    }
+  }
+}
+
 /** From now on the monotonic clock moves by `elapse` only, or runs again. */
 export function stopElapsing(stopped: boolean): void {
   setElapsed({ stopped_ms: stopped ? Math.floor(real()) : undefined }); // whole, so that sums are exact

@@ -39,6 +39,8 @@ export type Upstream = {
   script(route: string, ...behaviours: Behaviour[]): void;
   /** Tells whether a cancel is confirmed as unbilled. */
   stoppable: boolean;
+  /** Lets runs that would go on for ever be done at their next polls. */
+  endAll(): void;
   close(): Promise<void>;
 };
 
@@ -88,6 +90,9 @@ export async function startUpstream(file: Buffer): Promise<Upstream> {
   return Object.assign(upstream, {
     url: await listen(server),
     script: (route: string, ...behaviours: Behaviour[]) => void scripts.set(route, behaviours),
+    endAll: () => {
+      for (const job of jobs.values()) if (job.behaviour === 'run forever') job.behaviour = 'run';
+    },
     close: () => closeServer(server),
   });
 }

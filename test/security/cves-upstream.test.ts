@@ -51,7 +51,7 @@ test('CVE-2025-66405 no header of a request chooses where it is sent', async () 
     'x-provider',
   ];
   const headers = Object.fromEntries(names.map((name) => [name, trap_url]));
-  const answer = await client.call('POST', '/v1/generate?wait=60', order, headers);
+  const answer = await client.call('POST', '/v1/generate?wait=120', order, headers);
   expect([answer.status, answer.json.status]).toEqual([202, 'succeeded']);
   expect(connections).toBe(0);
 });
@@ -60,10 +60,10 @@ test('CVE-2026-75871 the Host header of a caller goes nowhere: not to an upstrea
   const body = JSON.stringify(order);
   const lines = ['host: evil.example', `authorization: Bearer ${client.key}`, 'content-type: application/json'];
   const { text } = await speak(Number(new URL(service.url).port), [
-    `POST /v1/generate?wait=60 HTTP/1.1\r\n${lines.join('\r\n')}\r\nconnection: close\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
+    `POST /v1/generate?wait=120 HTTP/1.1\r\n${lines.join('\r\n')}\r\nconnection: close\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
   ]);
   expect(text).toContain(`"url":"${service.url}/files/`);
-  expect(text).not.toContain('evil');
+  expect(text).not.toContain('evil.example');
 });
 
 test('CVE-2026-19889 the name or the metadata of a model redirects nothing', async () => {
@@ -76,7 +76,7 @@ test('CVE-2026-19889 the name or the metadata of a model redirects nothing', asy
     expect((await client.call('POST', '/v1/generate', { ...order, model })).status).toBe(404);
   }
   const metadata = { model_endpoint: trap_url, base_url: trap_url };
-  const answer = await client.call('POST', '/v1/generate?wait=60', { ...order, metadata });
+  const answer = await client.call('POST', '/v1/generate?wait=120', { ...order, metadata });
   expect([answer.json.status, answer.json.metadata]).toEqual(['succeeded', metadata]);
   expect(connections).toBe(0);
 });
@@ -91,7 +91,7 @@ test('CVE-2025-56520 an address in an input leads nowhere inside, whether the in
     expect((await client.call('POST', '/v1/generate', edit)).status).toBe(422);
   }
   const prompt = { ...order, input: { ...order.input, prompt: `![](${trap_url}/a.png) <img src="${trap_url}">` } };
-  expect((await client.call('POST', '/v1/generate?wait=60', prompt)).json.status).toBe('succeeded');
+  expect((await client.call('POST', '/v1/generate?wait=120', prompt)).json.status).toBe('succeeded');
   expect(connections).toBe(0);
 });
 

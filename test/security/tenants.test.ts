@@ -5,11 +5,20 @@ import { newId } from '../../src/lib/ids.ts';
 import { listEndpoints } from '../../src/server.ts';
 import { sampleImage } from '../storage/samples.ts';
 import { expectExactBooks, startTestApp, type Answered, type Client, type TestApp } from '../helpers/app.ts';
-import { limits } from '../helpers/catalog.ts';
+import { limits, mediaModel } from '../helpers/catalog.ts';
+import { testClock } from '../helpers/clock.ts';
 
 /** Nothing of one account is there for another: every route × method, ids in path, query, headers and body. */
 
-const yaml = `version: 1\n${limits({ chat_per_minute: 100_000 })}\n`;
+/** The run of the last one goes on for longer than all tests of this file. */
+const yaml = `
+version: 1
+${limits({ chat_per_minute: 100_000 })}
+models:${mediaModel({
+  id: 'test/long',
+  routes: ['{ provider: sandbox, upstream_model: image, timeout: { total: 24h } }'],
+})}
+`;
 
 /** Stands in whatever the victim has; no answer to anybody else may show it. */
 const note = 'note-of-the-victim';
@@ -27,13 +36,15 @@ let upload: string;
 let before: string;
 
 beforeAll(async () => {
-  service = await startTestApp({ yaml });
+  const clock = testClock();
+  clock.run('2031-05-10T12:00:00.000Z'); // what a key has spent is that of a month
+  service = await startTestApp({ yaml, clock });
   attacker = await service.client();
   victim = await service.client({ limit: '76543.21' }); // no time of day has these digits
   own_task = (await create(attacker, 'x')).json.id;
   const done = await create(victim, 'x', { 'idempotency-key': 'of-the-victim' });
   const failed = await create(victim, '[[fail]]');
-  const running = await victim.call('POST', '/v1/generate', order('[[delay 3600s]]'));
+  const running = await victim.call('POST', '/v1/generate', { ...order('[[delay 24h]]'), model: 'test/long' });
   const status = async () => (await victim.call('GET', `/v1/tasks/${running.json.id}`)).json.status;
   await vi.waitUntil(async () => (await status()) === 'running', { timeout: 120_000 });
   tasks = [done, failed, running].map(({ json }) => json.id);
@@ -63,7 +74,7 @@ async function uploadOf(client: Client): Promise<string> {
 
 function create(client: Client, prompt: string, headers: Record<string, string> = {}): Promise<Answered> {
   const body = client === victim ? order(prompt) : { ...order(prompt), metadata: {} };
-  return client.call('POST', '/v1/generate?wait=60', body, headers);
+  return client.call('POST', '/v1/generate?wait=120', body, headers);
 }
 
 const keyed = listEndpoints().filter((endpoint) => !endpoint.public && endpoint.session === undefined);

@@ -112,9 +112,11 @@ it('S5-6 a request with a key whose monthly spend limit is reached gets 403 perm
 it('S5-7 request limits are counted per key', async () => {
   const second = await service.client({ account_id: client.account_id });
   const statuses: number[] = [];
+  stopElapsing(true); // the window of the first three does not go on
   for (let i = 0; i < 4; i++) statuses.push((await client.call('POST', '/v1/generate', order)).status);
   expect(statuses).toEqual([202, 202, 202, 429]);
   expect((await second.call('POST', '/v1/generate', order)).status).toBe(202);
+  stopElapsing(false);
 });
 
 it('D-auth-1 the scheme Bearer is accepted in upper and lower case', async () => {
@@ -194,7 +196,7 @@ it('D-keys-4 every node refuses a key at once after its deletion', async () => {
   service.app.notifier.notify(keys_channel, 'all');
   const statuses = async () =>
     Promise.all([service, node].map(async (at) => (await ask('GET', '/v1/key', bearer(client.key), at)).status));
-  await expect.poll(statuses, { interval: 10, timeout: 2_000 }).toEqual([401, 401]);
+  await expect.poll(statuses, { interval: 10 }).toEqual([401, 401]);
   stopElapsing(false);
 });
 

@@ -6,6 +6,7 @@ import type { Adapter } from '../../src/providers/provider.ts';
 import { eventsUrl } from '../../src/tasks/event-token.ts';
 import { expectExactBooks, startTestApp, type Client, type TestApp } from '../helpers/app.ts';
 import { limits, mediaModel, optional_prompt } from '../helpers/catalog.ts';
+import { withinAMinute } from '../helpers/clock.ts';
 import { wav } from '../storage/samples.ts';
 
 /** Paths below /v1 that go beyond the specification: media for SDKs, embeddings, responses, files, counting. */
@@ -83,6 +84,12 @@ const upload = async () => String((await form('/v1/files', { purpose: 'user_data
 const spent = async () => (await client.call('GET', '/v1/key')).json.spent.exact;
 const red = { model: 'sandbox/image', prompt: 'red', size: '32x16' };
 
+/** Sends the two chat calls that are left in the window of a key with one. */
+async function useUpChat(): Promise<void> {
+  const body = { model: 'sandbox/chat', max_tokens: 10, messages: [{ role: 'user', content: 'x' }] };
+  for (let i = 0; i < 2; i++) expect((await client.call('POST', '/v1/messages', body)).status).toBe(200);
+}
+
 /** A film that is there. */
 async function videoUrl(): Promise<string> {
   const { json } = await client.call('POST', '/v1/videos', { model: 'sandbox/video', prompt: 'waves', seconds: '1' });
@@ -138,12 +145,15 @@ it('D-media-3 a media call with an invalid parameter gets a 400 that names it, i
 
 it('D-media-4 media calls that create tasks share the rate limit of POST /v1/generate', async () => {
   const order = { model: 'sandbox/image', input: { prompt: 'x', width: 16, height: 16 } };
-  for (let i = 0; i < 2; i++) expect((await client.call('POST', '/v1/generate', order)).status).toBe(202);
-  expect((await client.call('POST', '/v1/images/generations', red)).status).toBe(200);
-  expect((await client.call('POST', '/v1/audio/speech', { model: 'sandbox/audio', input: 'x' })).status).toBe(200);
-  expect(await client.call('POST', '/v1/videos', { model: 'sandbox/video', prompt: 'x' })).toMatchObject({
-    status: 429,
-    json: { error: { type: 'rate_limit' } },
+  await withinAMinute(async () => {
+    client = await service.client();
+    for (let i = 0; i < 2; i++) expect((await client.call('POST', '/v1/generate', order)).status).toBe(202);
+    expect((await client.call('POST', '/v1/images/generations', red)).status).toBe(200);
+    expect((await client.call('POST', '/v1/audio/speech', { model: 'sandbox/audio', input: 'x' })).status).toBe(200);
+    expect(await client.call('POST', '/v1/videos', { model: 'sandbox/video', prompt: 'x' })).toMatchObject({
+      status: 429,
+      json: { error: { type: 'rate_limit' } },
+    });
   });
 });
 
@@ -219,12 +229,14 @@ it('D-embeddings-1 POST /v1/embeddings returns one vector for each text, in the 
 
 it('D-embeddings-2 an embeddings call is charged by its tokens and counts in the rate limit of chat', async () => {
   const ask = () => client.call('POST', '/v1/embeddings', { model: 'sandbox/embedding', input: 'red '.repeat(500) });
-  const { headers } = await ask();
-  expect(headers.get('x-cost-amount')).toMatch(/^0\.00005\d$/); // some 500 tokens at 0.10 a million
-  await expect.poll(spent).toBe(headers.get('x-cost-amount'));
-  const body = { model: 'sandbox/chat', max_tokens: 10, messages: [{ role: 'user', content: 'x' }] };
-  for (let i = 0; i < 2; i++) expect((await client.call('POST', '/v1/messages', body)).status).toBe(200);
-  expect((await ask()).status).toBe(429);
+  await withinAMinute(async () => {
+    client = await service.client();
+    const { headers } = await ask();
+    expect(headers.get('x-cost-amount')).toMatch(/^0\.00005\d$/); // some 500 tokens at 0.10 a million
+    await expect.poll(spent).toBe(headers.get('x-cost-amount'));
+    await useUpChat();
+    expect((await ask()).status).toBe(429);
+  });
 });
 
 it('D-rerank-1 POST /v1/rerank orders documents by their relevance to a query', async () => {
@@ -244,12 +256,14 @@ it('D-rerank-1 POST /v1/rerank orders documents by their relevance to a query', 
 it('D-rerank-2 a rerank call is charged by its search units and counts in the rate limit of chat', async () => {
   const documents = Array.from({ length: 101 }, (_, index) => `Document ${index}`);
   const ask = () => client.call('POST', '/v1/rerank', { model: 'sandbox/rerank', query: 'a document', documents });
-  const { headers } = await ask();
-  expect(headers.get('x-cost-amount')).toBe('0.002000'); // two search units at 1.00 a thousand
-  await expect.poll(spent).toBe(headers.get('x-cost-amount'));
-  const body = { model: 'sandbox/chat', max_tokens: 10, messages: [{ role: 'user', content: 'x' }] };
-  for (let i = 0; i < 2; i++) expect((await client.call('POST', '/v1/messages', body)).status).toBe(200);
-  expect((await ask()).status).toBe(429);
+  await withinAMinute(async () => {
+    client = await service.client();
+    const { headers } = await ask();
+    expect(headers.get('x-cost-amount')).toBe('0.002000'); // two search units at 1.00 a thousand
+    await expect.poll(spent).toBe(headers.get('x-cost-amount'));
+    await useUpChat();
+    expect((await ask()).status).toBe(429);
+  });
 });
 
 it('D-moderations-1 POST /v1/moderations says of each text whether it is flagged, and in which categories', async () => {
@@ -361,7 +375,7 @@ it('D-files-4 a file of another account is as unknown as one that never existed,
 
 it('D-files-5 a file id is accepted wherever a model takes an image, audio or a video', async () => {
   const order = { model: 'sandbox/edit', input: { prompt: 'x', images: [await upload()], width: 32, height: 16 } };
-  const { status, json } = await client.call('POST', '/v1/generate?wait=20', order);
+  const { status, json } = await client.call('POST', '/v1/generate?wait=120', order);
   expect([status, json.status]).toEqual([202, 'succeeded']);
 });
 
@@ -371,7 +385,7 @@ it('D-files-6 a file is deleted after 7 days', async () => {
 });
 
 it('D-events-1 POST /events/{token} answers every body alike and changes nothing', async () => {
-  const order = { model: 'sandbox/image', input: { prompt: '[[delay 2s]]', width: 16, height: 16 } };
+  const order = { model: 'sandbox/image', input: { prompt: '[[delay 1h]]', width: 16, height: 16 } };
   const { json: task } = await client.call('POST', '/v1/generate', order);
   const run = { account_id: client.account_id, task_id: task.id, number: 1 };
   const events_url = eventsUrl(service.app.secret, 'https://medley.example.com', run) ?? '';
@@ -386,9 +400,9 @@ it('D-events-1 POST /events/{token} answers every body alike and changes nothing
 
 it('D-address-11 each redirect of a download is checked like the first address', async () => {
   const order = (prompt: string) => ({ model: 'test/linked', input: { prompt } });
-  const led_on = await client.call('POST', '/v1/generate?wait=20', order('open'));
+  const led_on = await client.call('POST', '/v1/generate?wait=120', order('open'));
   expect(led_on.json).toMatchObject({ status: 'succeeded', output: [{ width: 20, height: 10 }] });
-  const refused = await client.call('POST', '/v1/generate?wait=20', order('refused'));
+  const refused = await client.call('POST', '/v1/generate?wait=120', order('refused'));
   expect(refused.json).toMatchObject({
     status: 'failed',
     error: { type: 'upstream_error' },

@@ -42,7 +42,8 @@ const heldBy = async (client: Client) => (await balanceOf(client)).held;
 
 /** Millionths that are held while an upstream is silent. */
 async function holdOf(body: object, client: Client = stage.client): Promise<number> {
-  stage.upstream.script('plain', 'hang');
+  const answer = Promise.withResolvers<void>();
+  stage.upstream.script('plain', { json: completion('x'), after: answer.promise });
   const leave = new AbortController();
   const left = fetch(`${stage.test.url}/v1/chat/completions`, {
     method: 'POST',
@@ -52,9 +53,10 @@ async function holdOf(body: object, client: Client = stage.client): Promise<numb
   }).catch(() => undefined);
   await expect.poll(() => heldBy(client)).toBeGreaterThan(0);
   const amount = await heldBy(client);
+  await expect.poll(() => stage.upstream.open()).toBe(1);
   leave.abort();
   await left;
-  stage.upstream.letGo();
+  answer.resolve();
   await expect.poll(() => heldBy(client)).toBe(0);
   return amount;
 }

@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
 import { completion, hello, message, setStage, type Stage } from '../chat/setup.ts';
 import { chunk, completionsStream, done, event, messagesStream, messageStart } from '../chat/streams.ts';
 import { expectExactBooks, type Answered } from '../helpers/app.ts';
-import { elapse } from '../helpers/clock.ts';
+import { elapse, stopElapsing } from '../helpers/clock.ts';
 
 /** Specification 4.3, 4.4 and the decisions about chat, but for its money (chat-money.test.ts). */
 
@@ -21,7 +21,10 @@ beforeAll(async () => {
   stage = await setStage({ more });
 });
 beforeEach(() => forgetHealth());
-afterEach(() => expectExactBooks(stage.test.app));
+afterEach(async () => {
+  stopElapsing(false);
+  await expectExactBooks(stage.test.app);
+});
 afterAll(() => stage.stop());
 
 /** Nodes believe what they have read of routes for a second. */
@@ -52,6 +55,21 @@ const open = (path: Path, model: string): Promise<Response> =>
 /** A stream is looked at each second, in real time: so long nothing may come before its time. */
 const look_ms = 1_500;
 const pause = (duration_ms: number) => new Promise((resolve) => setTimeout(resolve, duration_ms));
+
+/** Reads a stream until its text has so much, and then the rest; each returns all text so far. */
+function readerOf(response: Response) {
+  const chunks = response.body?.pipeThrough(new TextDecoderStream()).getReader();
+  let text = '';
+  const readWhile = async (isUnread: () => boolean): Promise<string> => {
+    while (isUnread()) {
+      const { done: is_over, value = '' } = (await chunks?.read()) ?? { done: true };
+      if (is_over) break;
+      text += value;
+    }
+    return text;
+  };
+  return { until: (part: string) => readWhile(() => !text.includes(part)), rest: () => readWhile(() => true) };
+}
 
 const namesOf = (text: string) => [...text.matchAll(/^event: (\w+)$/gm)].map(([, name]) => name);
 const chunksOf = (text: string) =>
@@ -226,30 +244,39 @@ it('D-chat-21 the status line of a stream is sent with the first content', async
 });
 
 it('D-chat-22 the status line of a stream is sent after 15 s without content', async () => {
-  stage.upstream.script('gpt-x', { stream: [5_000, ...completionsStream(['late'])] });
-  const opening = open('/v1/chat/completions', 'acme/oai');
+  const content = Promise.withResolvers<void>();
+  stage.upstream.script('gpt-x', { stream: [content.promise, ...completionsStream(['late'])] });
   const asked_before = stage.upstream.requests.length;
+  stopElapsing(true);
+  const opening = open('/v1/chat/completions', 'acme/oai');
   await expect.poll(() => stage.upstream.requests.length).toBe(asked_before + 1);
-  elapse(12_000);
+  elapse(14_000);
   expect(await Promise.race([opening, pause(look_ms)])).toBeUndefined();
-  elapse(2_000);
+  elapse(1_000);
   expect(await opening).toMatchObject({ status: 200 }); // its text is still to come
+  content.resolve();
   expect(await (await opening).text()).toContain('late');
 });
 
 it('D-chat-23 a silent stream gets a comment or a ping every 15 s', async () => {
-  stage.upstream.script('gpt-x', { stream: [5_000, ...completionsStream(['late'])] });
-  stage.upstream.script('claude-x', { stream: [5_000, ...messagesStream(['late'])] });
+  const content = Promise.withResolvers<void>();
+  stage.upstream.script('gpt-x', { stream: [content.promise, ...completionsStream(['late'])] });
+  stage.upstream.script('claude-x', { stream: [content.promise, ...messagesStream(['late'])] });
   const asked_before = stage.upstream.requests.length;
+  stopElapsing(true);
   const opening = Promise.all([open('/v1/chat/completions', 'acme/oai'), open('/v1/messages', 'acme/ant')]);
   await expect.poll(() => stage.upstream.requests.length).toBe(asked_before + 2);
   elapse(15_000);
   const [first, second] = await opening;
   await pause(look_ms); // nothing more before its time
   elapse(15_000);
-  expect(await first.text()).toMatch(/^: keep-alive\n\n: keep-alive\n\ndata: \{/);
   const ping = 'event: ping\ndata: {"type":"ping"}\n\n';
-  expect((await second.text()).startsWith(`${ping}${ping}event: message_start`)).toBe(true);
+  const [of_first, of_second] = [readerOf(first), readerOf(second)];
+  expect(await of_first.until(': keep-alive\n\n: keep-alive\n\n')).not.toContain('data');
+  expect(await of_second.until(ping + ping)).not.toContain('message_start');
+  content.resolve();
+  expect(await of_first.rest()).toMatch(/^: keep-alive\n\n: keep-alive\n\ndata: \{/);
+  expect((await of_second.rest()).startsWith(`${ping}${ping}event: message_start`)).toBe(true);
 });
 
 it('D-chat-24 a stream that fails before any content goes to the next route', async () => {
@@ -265,12 +292,16 @@ it('D-chat-24 a stream that fails before any content goes to the next route', as
 
 /** The first route says nothing until the caller has had a sign of life, and fails. */
 async function failAfterSign(path: Path): Promise<string> {
-  stage.upstream.script('first', { stream: [3_000], then: 'cut' });
+  const end = Promise.withResolvers<void>();
+  stage.upstream.script('first', { stream: [end.promise], then: 'cut' });
   const asked_before = stage.upstream.requests.length;
+  stopElapsing(true); // one sign, however long this takes
   const opening = open(path, 'acme/slow');
   await expect.poll(() => stage.upstream.requests.length).toBe(asked_before + 1);
   elapse(15_000);
-  return (await opening).text();
+  const response = await opening;
+  end.resolve();
+  return response.text();
 }
 
 it('D-chat-25 a stream that fails after pings but before any content goes to the next route', async () => {
@@ -379,7 +410,8 @@ async function openRoute(cause: string, retry_in_ms: number): Promise<void> {
 
 it('D-chat-34 a chat model whose circuits are all open serves one call of an account at a time; others get 502 after two seconds', async () => {
   for (const path of paths) {
-    stage.upstream.script('gpt-x', { stream: [2_500, ...completionsStream(['Hi'], [10, 5])] });
+    const end = Promise.withResolvers<void>();
+    stage.upstream.script('gpt-x', { stream: [end.promise, ...completionsStream(['Hi'], [10, 5])] });
     await forgetHealth();
     await openRoute('upstream_error', 60_000);
     const probe = ask(path, { model: 'acme/oai', stream: true });
@@ -388,6 +420,7 @@ it('D-chat-34 a chat model whose circuits are all open serves one call of an acc
     const answer = await ask(path, { model: 'acme/oai' });
     expect([answer.status, answer.headers.get('retry-after')]).toEqual([502, expect.stringMatching(/^\d+$/)]);
     expect(stage.upstream.requests.length).toBe(asked_before);
+    end.resolve();
     expect((await probe).status).toBe(200);
   }
 });

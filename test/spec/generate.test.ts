@@ -142,10 +142,10 @@ it('S4.1-9 each successful POST /v1/generate creates a new task and holds its co
 });
 
 it('D-wait-1 wait is a number of whole seconds, and wait=0 returns at once', async () => {
+  const { json: created } = await post(client, order('[[delay 1h]] x'), '?wait=0');
+  expect(created.status).toBe('queued'); // as it was at its creation: nobody has looked again
   const started_ms = performance.now();
-  await post(client, order('[[delay 20s]] x'), '?wait=0');
-  expect(performance.now() - started_ms).toBeLessThan(5_000);
-  const { json: task } = await post(client, order('[[delay 20s]] x'), '?wait=1');
+  const { json: task } = await post(client, order('[[delay 1h]] x'), '?wait=1');
   expect(performance.now() - started_ms).toBeGreaterThanOrEqual(1_000);
   expect(task.completed_at).toBeNull();
 });
@@ -174,20 +174,21 @@ it('D-wait-3 wait that is not a whole number from 0 up gets a 400 invalid_reques
 });
 
 it('D-wait-4 a call with wait returns the final task if it finishes in time', async () => {
-  const { json: task } = await post(client, order('x'), '?wait=20');
+  const { json: task } = await post(client, order('x'), '?wait=120');
   expect(task).toMatchObject({ status: 'succeeded', output: [{ type: 'image' }] });
   expect((await get(client, task.id)).json).toEqual(task);
 });
 
 it('D-wait-5 a call with wait returns 202 with the unfinished task when the time is over', async () => {
-  const { status, json: task } = await post(client, order('[[delay 20s]] x'), '?wait=1');
+  const { status, json: task } = await post(client, order('[[delay 1h]] x'), '?wait=1');
   expect(status).toBe(202);
-  expect(task).toMatchObject({ status: 'running', output: [], completed_at: null });
+  expect(['queued', 'running']).toContain(task.status); // a busy machine may not have begun with it
+  expect(task).toMatchObject({ output: [], completed_at: null });
 });
 
 it('D-wait-6 a caller that disconnects while it waits does not cancel the task', async () => {
   const dropped = new AbortController();
-  const request = fetch(`${service.url}/v1/generate?wait=20`, {
+  const request = fetch(`${service.url}/v1/generate?wait=120`, {
     method: 'POST',
     headers: { authorization: `Bearer ${client.key}`, 'content-type': 'application/json' },
     body: JSON.stringify(order('[[delay 6s]] x')),
@@ -195,19 +196,21 @@ it('D-wait-6 a caller that disconnects while it waits does not cancel the task',
   });
   request.catch(() => undefined);
   const tasks = async () => (await client.call('GET', '/v1/tasks')).json.data;
-  await vi.waitUntil(async () => (await tasks())[0]?.status === 'running', { interval: 20, timeout: 120_000 });
+  await vi.waitUntil(async () => (await tasks())[0]?.started_at, { interval: 20, timeout: 120_000 });
   dropped.abort();
   await vi.waitUntil(async () => (await tasks())[0]?.completed_at, { interval: 20, timeout: 120_000 });
   expect(await tasks()).toMatchObject([{ status: 'succeeded' }]);
 });
 
 it('D-wait-7 waiting calls hold no database connection', async () => {
-  const waiting = Array.from({ length: 30 }, () => post(quiet, order('x'), '?wait=3'));
+  let answered = 0;
+  const waiting = Array.from({ length: 30 }, () => post(quiet, order('x'), '?wait=120').finally(() => (answered += 1)));
   await vi.waitUntil(async () => (await count(quiet)) === 30, { interval: 20, timeout: 120_000 });
-  const started_ms = performance.now();
   expect(await held(quiet)).toBe('0.300000');
-  expect(performance.now() - started_ms).toBeLessThan(1_500);
-  for (const { json } of await Promise.all(waiting)) expect(json.status).toBe('queued');
+  expect(answered).toBe(0); // with a connection for each, there would have been none to look by
+  for (const { id } of (await quiet.call('GET', '/v1/tasks?limit=100')).json.data)
+    expect((await quiet.call('POST', `/v1/tasks/${id}/cancel`)).status).toBe(200);
+  for (const { json } of await Promise.all(waiting)) expect(json.error.type).toBe('canceled');
 });
 
 const keyed = (by: Client, key: string, body: unknown = order('x')): Promise<Answered> =>

@@ -53,7 +53,7 @@ function imageIn(format: 'png' | 'avif'): Promise<Buffer> {
   return sharp({ create: shape }).toFormat(format).toBuffer();
 }
 
-const generate = (model: string, input: object, query = '?wait=20'): Promise<Answered> =>
+const generate = (model: string, input: object, query = '?wait=120'): Promise<Answered> =>
   client.call('POST', `/v1/generate${query}`, { model, input });
 const get = (id: string): Promise<Answered> => client.call('GET', `/v1/tasks/${id}`);
 const image = () => generate('test/bytes', { width: 1 });
@@ -71,7 +71,7 @@ const failure = once(() => generate('sandbox/image', { prompt: '[[fail]] x' }));
 
 /** A task in each of its four states, as GET shows it then. */
 const inEveryState = once(async (): Promise<Record<'queued' | 'running' | 'succeeded' | 'failed', Body>> => {
-  const { json: queued } = await generate('sandbox/image', { prompt: '[[delay 3s]] x', width: 64, height: 32 }, '');
+  const { json: queued } = await generate('sandbox/image', { prompt: '[[delay 1h]] x', width: 64, height: 32 }, '');
   await vi.waitUntil(async () => (await get(queued.id)).json.status === 'running', { interval: 20, timeout: 120_000 });
   const { json: running } = await get(queued.id);
   const { json: succeeded } = await drawing();
@@ -113,7 +113,7 @@ it('S2.1-5 output is an array of items, empty when there is none', async () => {
 it('S2.1-6 cost is the amount that was charged, 0.00 for a failed task', async () => {
   const payer = await service.client({ credit: '1' });
   const order = { model: 'sandbox/image', input: { prompt: 'x', width: 16, height: 16, n: 3 } };
-  const { json: task } = await payer.call('POST', '/v1/generate?wait=20', order);
+  const { json: task } = await payer.call('POST', '/v1/generate?wait=120', order);
   expect(task.cost).toEqual({ amount: '0.03', currency: 'USD', exact: '0.030000' });
   expect((await payer.call('GET', '/v1/balance')).json.balance.exact).toBe('0.970000');
   expect((await failure()).json.cost).toEqual({ amount: '0.00', currency: 'USD', exact: '0.000000' });

@@ -34,7 +34,7 @@ afterEach(async () => {
 
 type TaskOptions = { model?: string; prompt?: string; metadata?: Record<string, string>; wait?: number };
 
-function generate({ model = 'sandbox/image', prompt = 'x', metadata, wait = 20 }: TaskOptions = {}): Promise<Answered> {
+function generate({ model = 'sandbox/image', prompt = 'x', metadata, wait = 120 }: TaskOptions = {}): Promise<Answered> {
   const body = { model, input: { prompt, width: 16, height: 16 }, metadata };
   return client.call('POST', `/v1/generate?wait=${wait}`, body);
 }
@@ -317,7 +317,7 @@ it('D-links-3 POST /v1/tasks/{id}/links gets 404 when the files are removed and 
   const { json: task } = await generate();
   await client.call('DELETE', `/v1/tasks/${task.id}/output`);
   expect(await client.call('POST', `/v1/tasks/${task.id}/links`)).toMatchObject(refusal(404, 'not_found'));
-  const { json: early } = await generate({ prompt: '[[delay 10s]] x', wait: 0 });
+  const { json: early } = await generate({ prompt: '[[delay 1h]] x', wait: 0 });
   for (const [method, path] of [['POST', 'links'] as const, ['DELETE', 'output'] as const]) {
     const refused = await client.call(method, `/v1/tasks/${early.id}/${path}`);
     expect(refused).toMatchObject({ status: 409, json: { error: { code: 'conflict' } } });

@@ -132,7 +132,7 @@ it('S6-1 the only webhook events are those of finished tasks', async () => {
 it('S6.1-1 a webhook is sent only if webhook_url was set', async () => {
   const { client, app } = real;
   const input = { prompt: '[[fail]] x' };
-  const { json: silent } = await client.call('POST', '/v1/generate?wait=20', { model: 'sandbox/image', input });
+  const { json: silent } = await client.call('POST', '/v1/generate?wait=120', { model: 'sandbox/image', input });
   expect(silent.status).toBe('failed');
   await expect(deliveryOf(app, client, silent.id)).rejects.toThrow('has no delivery');
   expect((await tell(real)).received.body.toString()).toContain('"failed"');

@@ -317,13 +317,14 @@ describe('a hostile file', () => {
 
   test('that leads the parser into an endless loop is given up after 1.5 s of a processor and delays no other', async () => {
     const started = performance.now();
-    const hanging = probeMedia(endless);
+    const ended: string[] = [];
+    const hanging = probeMedia(endless).finally(() => ended.push('the one that hangs'));
     const others = await Promise.all(Array.from({ length: 20 }, () => probeMedia(samples.wav(1))));
-    const others_ms = performance.now() - started;
+    ended.push('the others');
     expect(others.every((result) => result.ok)).toBe(true);
     expect(await hanging).toMatchObject({ ok: false, reason: 'timeout' });
-    expect(performance.now() - started).toBeLessThan(20_000); // 10 s at most, and what a busy machine adds
-    expect(others_ms).toBeLessThan(performance.now() - started);
+    expect(performance.now() - started).toBeLessThan(60_000); // 10 s at most, and what a busy machine adds
+    expect(ended).toEqual(['the others', 'the one that hangs']);
   });
 
   test('that is too large to parse and claims to last no time is refused', async () => {
@@ -383,13 +384,19 @@ describe('the processes that measure files', () => {
     ['at rest', `await probeMedia(Buffer.from('x')); console.log('now'); setInterval(() => {}, 1000);`],
     [
       'caught in an endless loop',
-      `await probeMedia(Buffer.from('x')); void probeMedia(Buffer.from('${endless.toString('base64')}', 'base64')); console.log('now'); setInterval(() => {}, 1000);`,
+      `await probeMedia(Buffer.from('x')); console.log('now'); for (;;) await probeMedia(Buffer.from('${endless.toString('base64')}', 'base64'));`,
     ],
   ])('end with a service that is killed, even %s', async (_, script) => {
     const service = startService(script);
     await once(service.stdout, 'data');
-    const children = await childrenOf(service.pid ?? 0);
-    expect(children).toHaveLength(1);
+    const children: number[] = [];
+    await vi.waitFor(
+      async () => {
+        children.splice(0, children.length, ...(await childrenOf(service.pid ?? 0)));
+        expect(children).toHaveLength(1); // none while one is replaced
+      },
+      { timeout: 120_000 },
+    );
     service.kill('SIGKILL');
     await vi.waitFor(async () => expect(await Promise.all(children.map(isAlive))).toEqual([false]), {
       timeout: 120_000,

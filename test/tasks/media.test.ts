@@ -98,7 +98,7 @@ async function upload(bytes: Buffer, who = client): Promise<string> {
 }
 
 async function generate(name: string, input: object) {
-  const { status, json } = await client.call('POST', '/v1/generate?wait=60', { model: `test/${name}`, input });
+  const { status, json } = await client.call('POST', '/v1/generate?wait=120', { model: `test/${name}`, input });
   return { status, json };
 }
 
@@ -401,8 +401,8 @@ describe('files of a refused input', () => {
   it('are not stored twice when the call is repeated', async () => {
     const body = { model: 'test/data', input: { prompt: 'a', image: image() } };
     const headers = { 'idempotency-key': 'once' };
-    const first = await client.call('POST', '/v1/generate?wait=60', body, headers);
-    const again = await client.call('POST', '/v1/generate?wait=60', body, headers);
+    const first = await client.call('POST', '/v1/generate?wait=120', body, headers);
+    const again = await client.call('POST', '/v1/generate?wait=120', body, headers);
     expect(again.json.id).toBe(first.json.id);
     expect(takers.data.runs).toHaveLength(1);
     await expect.poll(() => inputFiles(client.account_id)).toEqual([]);

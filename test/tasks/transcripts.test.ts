@@ -75,7 +75,7 @@ function answers(file: RunFile, units?: Record<string, string>): void {
 
 const audio = () => writeDataUrl({ content_type: 'audio/wav', bytes: minute_and_half });
 const run = async (model = 'transcribe', input: object = { audio: audio() }) =>
-  (await client.call('POST', '/v1/generate?wait=60', { model: `test/${model}`, input })).json;
+  (await client.call('POST', '/v1/generate?wait=120', { model: `test/${model}`, input })).json;
 
 describe('a text result', () => {
   it('is in the task and stored as a file', async () => {

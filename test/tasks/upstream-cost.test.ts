@@ -52,6 +52,7 @@ describe('the upstream cost of a task', () => {
   beforeAll(async () => {
     const size = { width: 1000, height: 1000, channels: 3, background: '#c33' } as const;
     image = await sharp({ create: size }).png().toBuffer();
+    clock.run('2031-05-10T12:00:00.000Z'); // margins are those of a month
     service = await startTestApp({ yaml, worker: false, adapters: { once: once.adapter }, clock });
   });
   afterAll(() => service.stop());

@@ -24,7 +24,7 @@ const settingsOf = (api: SearchApi): WebSearchSettings => ({
   per: 1,
   results_max: 2,
   searches_max: 5,
-  timeout_ms: 2_000,
+  timeout_ms: 60_000,
   allow_private: true,
 });
 const query = { text: 'cats & dogs', allowed_domains: [], blocked_domains: ['c.example'] };

@@ -47,7 +47,7 @@ async function register(client: Client, fields: Fields): Promise<Shown> {
 
 async function runTask(client: Client, more: object = {}): Promise<string> {
   const body = { model: 'sandbox/image', input: { prompt: '[[fail]] x', width: 64, height: 64 }, ...more };
-  const { status, json } = await client.call('POST', '/v1/generate?wait=30', body);
+  const { status, json } = await client.call('POST', '/v1/generate?wait=120', body);
   expect([status, json.status]).toEqual([202, 'failed']);
   return json.id;
 }

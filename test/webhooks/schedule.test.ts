@@ -55,7 +55,7 @@ test('a finished task is delivered with the headers of the specification and the
 test('a success is delivered as task.succeeded with its output', async () => {
   const { client, receiver } = stage;
   const input = { prompt: 'x', width: 64, height: 64 };
-  await client.call('POST', '/v1/generate?wait=30', {
+  await client.call('POST', '/v1/generate?wait=120', {
     model: 'sandbox/image',
     input,
     webhook_url: `${receiver.url}/good`,
@@ -71,7 +71,7 @@ test('a success is delivered as task.succeeded with its output', async () => {
 test('a task without a webhook_url has no delivery', async () => {
   const { client, app } = stage;
   const input = { prompt: '[[fail]] x' };
-  const { json } = await client.call('POST', '/v1/generate?wait=30', { model: 'sandbox/image', input });
+  const { json } = await client.call('POST', '/v1/generate?wait=120', { model: 'sandbox/image', input });
   expect(json.status).toBe('failed');
   await expect(deliveryOf(app, client, json.id)).rejects.toThrow('has no delivery');
 });
