@@ -1,15 +1,26 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { startWorker } from '../../src/worker.ts';
+import type { DeliveryAttempt } from '../../src/webhooks/delivery.ts';
 import { rescueDeliveries } from '../../src/webhooks/rescue.ts';
 import { expectExactBooks, type Client } from '../helpers/app.ts';
-import { limits } from '../helpers/catalog.ts';
 import { startReceiver, type Receiver } from '../helpers/receiver.ts';
-import { attemptsOf, deliveryOf, finishTask, pass, queueDelivery, setStage, until, yaml, type Stage } from './setup.ts';
+import {
+  attemptsOf,
+  deliveryOf,
+  finishTask,
+  pass,
+  patient_yaml,
+  queueDelivery,
+  setStage,
+  until,
+  yaml,
+  type Stage,
+} from './setup.ts';
 
 let stage: Stage;
 
 beforeAll(async () => {
-  stage = await setStage();
+  stage = await setStage({ yaml: patient_yaml });
 });
 afterEach(() => expectExactBooks(stage.app));
 afterAll(() => stage.stop());
@@ -37,10 +48,9 @@ test('8 hanging deliveries to one host do not delay a ninth to another path, and
     receiver.answer('/hang', 'hang');
     await finishTasks(stage.client, 8, (i) => `${receiver.url}/hang?task=${i}`);
     await until('four are in flight', async () => receiver.open('/hang') === 4 && (await throttled()) === 4);
-    const begun_at_ms = performance.now();
     await finishTask(stage.client, `${receiver.url}/other`);
     await receiver.nth('/other', 1);
-    expect(performance.now() - begun_at_ms).toBeLessThan(1_000);
+    expect(receiver.open('/hang')).toBe(4); // none of them has ended before
     expect(receiver.most('/hang')).toBe(4);
     receiver.answer('/hang', 204);
     receiver.release('/hang', 204);
@@ -86,29 +96,21 @@ test('a host has 64 slots, and an account with one delivery does not wait behind
   }));
 
 test('a URL has one slot after a timeout until an attempt there is answered again', async () => {
-  await stage.test.configure(`
-version: 1
-${limits({ failed_per_24h: 100_000 })}
-net: { allow: ["127.0.0.0/8"] }
-webhooks: { timeout: 400ms, retry_delays: [10s, 1m, 5m, 30m, 2h] }
-`);
+  await stage.test.configure(`${yaml}webhooks: { timeout: 400ms }\n`);
   await withReceiver(5, async (receiver) => {
     receiver.answer('/slow', 'hang');
     const id = await finishTask(stage.client, `${receiver.url}/slow`);
-    const delivery = await deliveryOf(stage.app, stage.client, await finalOf(id));
-    const [attempt] = await attemptsOf(stage.app, delivery, 1);
+    const attempt = await firstAttempt(id);
     expect(attempt).toMatchObject({ status: null, answer: null });
     expect(attempt?.error).toMatch(/time/i);
     await until('the attempt has let go', () => receiver.open('/slow') === 0);
-    await finishTasks(stage.client, 3, () => `${receiver.url}/slow`);
-    await until('the three had their turns', () => receiver.received.length === 4);
+    for (const one of await finishTasks(stage.client, 3, () => `${receiver.url}/slow`)) await firstAttempt(one); // in turns
     expect(receiver.most('/slow')).toBe(1);
+    await stage.test.configure(patient_yaml); // a busy machine takes longer than 400 ms to answer
     receiver.answer('/slow', 204);
-    await finishTask(stage.client, `${receiver.url}/slow`);
-    await receiver.nth('/slow', 5);
+    expect(await firstAttempt(await finishTask(stage.client, `${receiver.url}/slow`))).toMatchObject({ status: 204 });
     receiver.answer('/slow', 'hang');
     await until('the last one is written down', async () => (await slotsTaken()) === 0);
-    await stage.test.configure(yaml); // a busy machine takes longer than 400 ms until the fourth is there
     await finishTasks(stage.client, 4, () => `${receiver.url}/slow`);
     await until('four are in flight again', () => receiver.open('/slow') === 4);
     receiver.answer('/slow', 204);
@@ -116,6 +118,11 @@ webhooks: { timeout: 400ms, retry_delays: [10s, 1m, 5m, 30m, 2h] }
     await until('all slots are free', async () => (await slotsTaken()) === 0);
   });
 });
+
+/** The first attempt of a task's delivery, as soon as it has ended. */
+async function firstAttempt(task_id: string): Promise<DeliveryAttempt | undefined> {
+  return (await attemptsOf(stage.app, await deliveryOf(stage.app, stage.client, await finalOf(task_id)), 1))[0];
+}
 
 async function finalOf(task_id: string): Promise<string> {
   await until('the task is final', async () => {
@@ -129,7 +136,7 @@ test('retries leave slots for first attempts and come after them', () =>
   withReceiver(6, async (receiver) => {
     receiver.answer('/mixed', 500);
     const ids = await finishTasks(stage.client, 6, () => `${receiver.url}/mixed`);
-    for (const id of ids) await attemptsOf(stage.app, await deliveryOf(stage.app, stage.client, await finalOf(id)), 1);
+    for (const id of ids) await firstAttempt(id);
     receiver.answer('/mixed', 'hang');
     await pass(stage, 10_000);
     await until('three retries are in flight', () => receiver.open('/mixed') === 3);
@@ -143,7 +150,7 @@ test('retries leave slots for first attempts and come after them', () =>
 
 test('two nodes keep the limits together', () =>
   withReceiver(7, async (receiver) => {
-    const second = await stage.test.beside({ worker: false, yaml });
+    const second = await stage.test.beside({ worker: false, yaml: patient_yaml });
     try {
       await startWorker(second.app);
       receiver.answer('/both', 'hang');
@@ -164,8 +171,7 @@ test('200 receivers that begin to hang and 300 deliveries for a dead one do not 
   withReceiver(8, async (receiver) => {
     const { client, app } = stage;
     const hanging = await Promise.all(Array.from({ length: 25 }, (_, i) => startReceiver(`127.0.1.${i + 1}`)));
-    // They hang for a minute: on a busy machine ten seconds pass without any delay by others.
-    await stage.test.configure(`${yaml}webhooks: { timeout: 60s }\n`);
+    // They hang for five minutes: on a busy machine ten seconds pass without any delay by others.
     try {
       for (const one of hanging) for (let i = 0; i < 8; i++) one.answer(`/${i}`, 'hang');
       const paths = hanging.flatMap(({ url }) => Array.from({ length: 8 }, (_, i) => `${url}/${i}`));
@@ -183,10 +189,9 @@ test('200 receivers that begin to hang and 300 deliveries for a dead one do not 
           where d.task_id = any ($1)`,
         [ids],
       );
-      expect(rows[0]?.ms).toBeLessThan(50_000); // behind those that hang it would be 60 s; 18 s were seen on a busy machine
+      expect(rows[0]?.ms).toBeLessThan(150_000); // behind those that hang it would be 300 s; 18 s were seen on a busy machine
     } finally {
       for (const one of hanging) await one.stop();
-      await stage.test.configure(yaml);
     }
     await until('all slots are free', async () => (await slotsTaken()) === 0);
   }));

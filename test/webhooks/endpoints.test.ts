@@ -10,12 +10,12 @@ import { removeOldDeliveries } from '../../src/webhooks/rescue.ts';
 import { hasSignature } from '../../src/webhooks/sign.ts';
 import { expectExactBooks, type Client } from '../helpers/app.ts';
 import type { Received } from '../helpers/receiver.ts';
-import { attemptsOf, deliveryOf, finishTask, pass, setStage, until, type Stage } from './setup.ts';
+import { attemptsOf, deliveryOf, finishTask, pass, patient_yaml, setStage, until, type Stage } from './setup.ts';
 
 let stage: Stage;
 
 beforeAll(async () => {
-  stage = await setStage();
+  stage = await setStage({ yaml: patient_yaml });
 });
 afterEach(() => expectExactBooks(stage.app));
 afterAll(() => stage.stop());

@@ -4,13 +4,13 @@ import { resend, sendTest } from '../../src/webhooks/manual.ts';
 import { findDelivery, listDeliveryAttempts, type Delivery } from '../../src/webhooks/delivery.ts';
 import { rescueDeliveries } from '../../src/webhooks/rescue.ts';
 import { expectExactBooks } from '../helpers/app.ts';
-import { finishTask, pass, setStage, until, yaml, type Stage } from './setup.ts';
+import { finishTask, pass, patient_yaml, setStage, until, type Stage } from './setup.ts';
 
 let stage: Stage;
 let account: Account;
 
 beforeAll(async () => {
-  stage = await setStage();
+  stage = await setStage({ yaml: patient_yaml });
   account = await accountOf(stage);
 });
 afterEach(() => expectExactBooks(stage.app));
@@ -49,7 +49,7 @@ test('slots of test deliveries whose sender died are free at their timeout for w
   await beginAndDie(url, 4);
   await finishTask(client, url);
   await until('it waits for a slot', async () => (await throttled()) === 1);
-  await pass(stage, 10_000); // as long as an attempt may take
+  await pass(stage, 300_000); // as long as an attempt may take
   await rescueDeliveries(app);
   await receiver.nth('/died', 1);
   await finishTask(client, url);
@@ -61,7 +61,7 @@ test('a test delivery whose sender died is not sent by another node, reports wha
   const { receiver, app } = stage;
   const url = `${receiver.url}/alone`;
   await beginAndDie(url, 1);
-  await pass(stage, 120_000);
+  await pass(stage, 420_000); // and two minutes more
   await rescueDeliveries(app);
   const [died] = await testsOf(stage, url);
   if (!died) throw new Error('there is no delivery');
@@ -76,7 +76,7 @@ test('a test delivery whose sender died is not sent by another node, reports wha
 });
 
 test('a test delivery whose timeout exceeds the wait of the sweep keeps its slot until then and is sent once', async () => {
-  const patient = await setStage({ yaml: `${yaml}webhooks: { timeout: 5m }\n` });
+  const patient = await setStage({ yaml: patient_yaml });
   try {
     const { receiver, app } = patient;
     const url = `${receiver.url}/slow`;

@@ -20,6 +20,9 @@ ${limits({ failed_per_24h: 100_000 })}
 net: { allow: ["127.0.0.0/8"] }
 `;
 
+/** The same where attempts may take minutes: those that hang do so until a test ends them, however slow the machine is. */
+export const patient_yaml = `${yaml}webhooks: { timeout: 5m }\n`;
+
 export type Stage = {
   test: TestApp;
   app: App;
@@ -79,19 +82,43 @@ export async function attemptsOf(app: App, delivery: Delivery, count: number): P
   }
 }
 
+type Clocks = Pick<Stage, 'app' | 'clock'>;
+
 const moved = new WeakMap<App, number>();
+const standing = new WeakSet<App>();
 
 /** Lets the clocks of the service and of its database move ahead by as much. */
-export async function pass({ app, clock }: Pick<Stage, 'app' | 'clock'>, duration_ms: number): Promise<void> {
-  const total_ms = (moved.get(app) ?? 0) + duration_ms;
-  moved.set(app, total_ms);
+export async function pass({ app, clock }: Clocks, duration_ms: number): Promise<void> {
+  moved.set(app, (moved.get(app) ?? 0) + duration_ms);
   clock.pass(duration_ms);
-  await app.db.query(
-    `create or replace function pgboss.job_now() returns timestamptz language sql stable
-       as $$ select clock_timestamp() + interval '${total_ms} ms' $$`,
-  );
+  await setDatabaseClock({ app, clock });
   app.engine.wake('delivery.send');
   app.engine.wake('delivery.retry');
+}
+
+/** Does work while both clocks move by `pass` alone: what is not due does not become so on a slow machine. */
+export async function whileClocksStand(stage: Clocks, work: () => Promise<void>): Promise<void> {
+  const { app, clock } = stage;
+  const now = () => Date.now() + (moved.get(app) ?? 0);
+  clock.stop(now());
+  standing.add(app);
+  await setDatabaseClock(stage);
+  try {
+    await work();
+  } finally {
+    clock.run(now());
+    standing.delete(app);
+    await setDatabaseClock(stage);
+  }
+}
+
+async function setDatabaseClock({ app, clock }: Clocks): Promise<void> {
+  const now = standing.has(app)
+    ? `timestamptz '${new Date(clock.now()).toISOString()}'`
+    : `clock_timestamp() + interval '${moved.get(app) ?? 0} ms'`;
+  await app.db.query(
+    `create or replace function pgboss.job_now() returns timestamptz language sql stable as $$ select ${now} $$`,
+  );
 }
 
 /** Waits until `condition` is true; says what it waited for when it takes more than two minutes. */
