@@ -113,7 +113,9 @@ async function stateOfVictim(): Promise<string> {
   const reads = ['/balance', '/tasks', '/chats', '/keys', ...(ids['tasks'] ?? []).map((id) => `/tasks/${id}`)];
   const answers = await Promise.all(reads.map((path) => victim.get(victim.base + path)));
   // The last use of a key is written seconds later.
-  return JSON.stringify(answers.map(({ status, text }) => [status, text.replaceAll(/"last_used_at":("[^"]*"|null)/g, '')]));
+  return JSON.stringify(
+    answers.map(({ status, text }) => [status, text.replaceAll(/"last_used_at":("[^"]*"|null)/g, '')]),
+  );
 }
 
 describe.each(matrix)('$method $path', ({ method, path, is_answered }) => {

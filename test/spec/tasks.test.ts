@@ -34,7 +34,12 @@ afterEach(async () => {
 
 type TaskOptions = { model?: string; prompt?: string; metadata?: Record<string, string>; wait?: number };
 
-function generate({ model = 'sandbox/image', prompt = 'x', metadata, wait = 120 }: TaskOptions = {}): Promise<Answered> {
+function generate({
+  model = 'sandbox/image',
+  prompt = 'x',
+  metadata,
+  wait = 120,
+}: TaskOptions = {}): Promise<Answered> {
   const body = { model, input: { prompt, width: 16, height: 16 }, metadata };
   return client.call('POST', `/v1/generate?wait=${wait}`, body);
 }

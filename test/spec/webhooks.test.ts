@@ -523,7 +523,8 @@ it('S6.3-3 our example receiver answers 401 to a signature that does not match',
   const listening = medley(['webhook', 'listen', '--port', port, '--count', '1', '--json'], env);
   const { id } = await deliveryOf(real.app, real.client, (await tell(real)).task);
   const headers = { 'x-service-delivery': id, 'x-service-signature': `sha256=${'0'.repeat(64)}` };
-  const forged = () => fetch(`http://127.0.0.1:${port}/`, { method: 'POST', body: '{}', headers }).then(({ status }) => status);
+  const forged = () =>
+    fetch(`http://127.0.0.1:${port}/`, { method: 'POST', body: '{}', headers }).then(({ status }) => status);
   expect(await vi.waitFor(forged, { interval: 50, timeout: 120_000 })).toBe(401);
   expect(JSON.parse((await listening).out)).toMatchObject({ received: [{ delivery: id, verified: false }] });
 });

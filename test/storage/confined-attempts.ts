@@ -38,6 +38,7 @@ function attemptAll(): Promise<Attempts> {
 
 const attempts = await attemptAll();
 if (isMainThread) {
+  process.on('message', () => undefined); // it lives until it is killed
   const thread = new Worker(new URL(import.meta.url));
   thread.on('message', (of_thread: Attempts) => process.send?.([attempts, of_thread]));
 } else {

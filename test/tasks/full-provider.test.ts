@@ -293,7 +293,10 @@ describe('a limit of an operator', () => {
     const ids = [await create(client), await create(client)];
     for (const id of ids) await untilFinal(client, id);
     // That minute lasts until the end of the test.
-    await service.app.db.query(`update attempts set created_at = created_at + interval '1 hour' where task_id = any ($1)`, [ids]);
+    await service.app.db.query(
+      `update attempts set created_at = created_at + interval '1 hour' where task_id = any ($1)`,
+      [ids],
+    );
     const third = await create(client);
     await untilWaits(third);
     const fourth = await create(client);
