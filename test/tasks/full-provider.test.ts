@@ -33,6 +33,7 @@ providers:
   crowded: { adapter: bfl, base_url: "${bfl.url}", api_key: env:TEST_FULL_KEY, allow_private: true ${provider} }
   other: { adapter: bfl, base_url: "${other.url}", api_key: env:TEST_FULL_KEY, allow_private: true }
 models:${mediaModel({ id: 'test/one', routes: [route('crowded')] })}
+${mediaModel({ id: 'test/other', routes: [route('crowded')] })}
 ${mediaModel({ id: 'test/two', routes: [route('crowded'), route('other')] })}
 `;
 
@@ -203,7 +204,7 @@ describe('a task whose upstream is full', () => {
   it('fails after its start timeout, refunded and not counted', async () => {
     await service.configure(fileOf());
     const client = await service.client();
-    refuseNext(1, { ...refuses, headers: { 'retry-after': '3000' } });
+    refuseNext(1, { ...refuses, headers: { 'retry-after': '300' } });
     const id = await create(client);
     await untilWaits(id);
     expect(await giveUp(id)).toBe(300_000);
@@ -263,13 +264,13 @@ describe('a limit of an operator', () => {
     const { app } = service;
     const dead = await service.beside({ yaml: fileOf({ provider: ', max_active: 1' }) });
     refuseNext(1, { ...refuses, headers: { 'retry-after': '300' } });
-    const lost = await create(client);
+    const lost = await create(client, 'test/other');
     await untilWaits(lost);
-    const [only] = app.catalog.current.models.get('test/one')?.routes ?? [];
+    const [only] = app.catalog.current.models.get('test/other')?.routes ?? [];
     assert(only, 'the model has a route');
     const ref = { account_id: client.account_id, task_id: lost };
     await app.db.query('update throttled_tasks set promoted_at = now() where task_id = $1', [lost]);
-    await openAttempt(dead.app, ref, { number: 2, name: 'test/one#crowded', route: only }, { max_active: 1 });
+    await openAttempt(dead.app, ref, { number: 2, name: 'test/other#crowded', route: only }, { max_active: 1 });
     await dead.stop();
     const id = await create(client);
     await untilWaits(id);

@@ -85,9 +85,14 @@ test('a stop waits two seconds for a collector that is gone or mute, and says ho
   await gone.close();
   expect(lost).toEqual([[3, expect.stringContaining('ECONNREFUSED')]]);
   collector.answer('hang');
-  makeSpans(exporter, 3);
-  const begun_ms = performance.now();
-  await exporter.close();
-  expect(performance.now() - begun_ms).toBeLessThan(60_000); // it answers never
-  expect(lost.at(-1)).toEqual([3, expect.stringMatching(/timeout|stopped/)]);
+  let shortest_ms = Infinity; // a machine that stops makes one longer
+  for (let tries = 0; tries < 5 && shortest_ms >= 5_000; tries++) {
+    const mute = open(`${collector.url}/v1/traces`, lost);
+    makeSpans(mute, 3);
+    const begun_ms = performance.now();
+    await mute.close();
+    shortest_ms = Math.min(shortest_ms, performance.now() - begun_ms);
+    expect(lost.at(-1)).toEqual([3, expect.stringMatching(/timeout|stopped/)]);
+  }
+  expect(shortest_ms).toBeLessThan(5_000);
 });
