@@ -109,8 +109,8 @@ test('a URL has one slot after a timeout until an attempt there is answered agai
     await stage.test.configure(patient_yaml); // a busy machine takes longer than 400 ms to answer
     receiver.answer('/slow', 204);
     expect(await firstAttempt(await finishTask(stage.client, `${receiver.url}/slow`))).toMatchObject({ status: 204 });
-    receiver.answer('/slow', 'hang');
     await until('the last one is written down', async () => (await slotsTaken()) === 0);
+    receiver.answer('/slow', 'hang');
     await finishTasks(stage.client, 4, () => `${receiver.url}/slow`);
     await until('four are in flight again', () => receiver.open('/slow') === 4);
     receiver.answer('/slow', 204);
