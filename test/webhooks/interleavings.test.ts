@@ -218,7 +218,7 @@ test('the sweep waits for one host at a time, and a locked host does not stop th
     await until('the first host moved on', async () => (await count(`delivery_slots where host = 'aaa.test'`)) === 1);
     await begin(await queue('http://aaa.test/other'));
   });
-  await rescued?.catch(() => rescueDeliveries(app)); // on a slow machine it has given up the locked host
+  await Promise.resolve(rescued).catch(() => rescueDeliveries(app)); // on a slow machine it has given up the locked host
   expect(await count(`delivery_slots where host = 'zzz.test'`)).toBe(1);
   expect(await count('throttled_deliveries')).toBe(0);
 });
@@ -242,7 +242,7 @@ test('old deliveries are removed, but not while they are being sent again', asyn
       async () => (await count(`pg_locks where not granted and locktype = 'transactionid'`)) > 0,
     );
   });
-  expect(await removal?.catch(() => removeOldDeliveries(app))).toBe(1); // again, if the lock took too long
+  expect(await Promise.resolve(removal).catch(() => removeOldDeliveries(app))).toBe(1); // again, if the lock took too long
   expect(await stateOf(delivery)).toEqual({ state: 'waiting', attempts: 2 });
   expect(await stateOf(removed)).toBeUndefined();
   expect(await count('slow_endpoints')).toBe(0); // nor does anybody remember that it was slow
