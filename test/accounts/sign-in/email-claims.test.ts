@@ -33,19 +33,23 @@ const from = () => ({ 'x-forwarded-for': `203.0.113.${(address += 1)}` });
 const signIn = async (email: string, word: string) =>
   browserOf(test.url).post('/auth/sign-in/email', { email, password: word }, from());
 
+const mailsTo = (email: string) => server.mails.filter(({ to }) => to.includes(email));
+
 /** The link of the newest mail to this address. */
 async function linkTo(email: string, count = 1): Promise<URL> {
-  const mails = () => server.mails.filter(({ to }) => to.includes(email));
-  await expect.poll(() => mails().length).toBeGreaterThanOrEqual(count);
-  return new URL(/https?:\S+/.exec(mails().at(-1)?.text ?? '')?.[0] ?? '');
+  await expect.poll(() => mailsTo(email).length).toBeGreaterThanOrEqual(count);
+  return new URL(/https?:\S+/.exec(mailsTo(email).at(-1)?.text ?? '')?.[0] ?? '');
 }
 
 const confirm = async (link: URL) =>
   browserOf(test.url).post('/auth/confirm-email', { token: link.searchParams.get('token') }, from());
 
+/** Somebody who claims this address. Waits for the mail about it: it is sent behind the answer. */
 async function setUp(email: string, word = password): Promise<Someone> {
   const who = await ownerOfNew(test);
+  const mails_before = mailsTo(email).length;
   okBody(await who.post('/auth/set-up', { email, name: 'Somebody', password: word }, from()));
+  await expect.poll(() => mailsTo(email).length).toBeGreaterThan(mails_before);
   return who;
 }
 

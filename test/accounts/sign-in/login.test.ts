@@ -166,7 +166,7 @@ describe('somebody who guesses passwords', () => {
         const guessed = { ...who, password: `guess ${guess} 12345` };
         guesses.push(await browserOf(behind.url).post('/auth/sign-in/email', guessed, at('198.51.100.66')));
       }
-      expect(guesses.at(-1)?.status).toBe(429);
+      expect(guesses.map(({ status }) => status)).toContain(429);
       const elsewhere = await browserOf(behind.url).post('/auth/sign-in/email', who, at('203.0.113.7'));
       expect(elsewhere.status).toBe(200);
     } finally {
@@ -190,7 +190,8 @@ describe('somebody who guesses passwords', () => {
         await browser.post('/auth/sign-in/email', { email: 'many@example.com', password: `guess ${guess} 12345` }),
       );
     }
-    expect(answers.at(-1)).toMatchObject({ status: 429 });
-    expect(Number(answers.at(-1)?.headers.get('retry-after'))).toBeGreaterThan(0);
+    const refused = answers.filter(({ status }) => status === 429);
+    expect(answers.length - refused.length).toBeLessThanOrEqual(10);
+    for (const { headers } of refused) expect(Number(headers.get('retry-after'))).toBeGreaterThan(0);
   });
 });
