@@ -24,6 +24,7 @@ const clock = testClock();
 const now = () => new Date(clock.now());
 
 beforeAll(async () => {
+  clock.run('2026-12-05T06:00:00Z'); // no month ends in the next days
   [server, receiver] = await Promise.all([startMailServer(), startReceiver()]);
   const mail = `mail: { url: "${server.reference}", from: "Medley <medley@example.com>" }`;
   const yaml = `version: 1\n${mail}\nwebhooks: { retry_delays: [50ms] }\n`;

@@ -92,9 +92,10 @@ it('a provider that fails for all accounts is an alert after five minutes, criti
 });
 
 it('a model that ends within 30 days is an alert once a week, and its end is none', async () => {
-  await test.configure(usual + models(day(20)));
-  expect(await look(0)).toEqual([`Models end on ${day(20)}`, 'opened model_retiring warning']);
-  expect(server.mails[0]?.text).toContain(`test/one ends on ${day(20)}; use test/two instead.`);
+  const end = day(20);
+  await test.configure(usual + models(end));
+  expect(await look(0)).toEqual([`Models end on ${end}`, 'opened model_retiring warning']);
+  expect(server.mails[0]?.text).toContain(`test/one ends on ${end}; use test/two instead.`);
   expect(await look(6 * 24 * hour)).toEqual([]);
   expect(await look(24 * hour + minute)).toEqual([
     expect.stringMatching(/^Still: /),
@@ -172,7 +173,8 @@ it('calls that fail are an alert which waits for the end of quiet hours until ha
 });
 
 it('one that surprises the sender delays no other, and is tried again', async () => {
-  await test.configure(usual + models(day(20)));
+  const end = day(20);
+  await test.configure(usual + models(end));
   await test.app.db.query(
     `insert into book_checks (started_at, ended_at, is_full, accounts, entries, open_holds, difference, findings)
      values ($1, $1, false, 1, 1, 0, '0.000001', '[{"rule":"x"}]')`,
@@ -183,13 +185,14 @@ it('one that surprises the sender delays no other, and is tried again', async ()
   await watchService({ ...test.app, guard: { ...test.app.guard, send } }, signal);
   expect(server.mails.map(({ subject }) => subject.replace(/ in .*/, ''))).toEqual([
     'The books do not add up',
-    `Models end on ${day(20)}`,
+    `Models end on ${end}`,
   ]);
   expect(await look(6 * minute)).toEqual(['opened books critical', 'opened model_retiring warning']);
 });
 
 it('without addresses in medley.yaml, operators with a proved one get the mails', async () => {
-  await test.configure(settings('{}') + models(day(20)));
+  const end = day(20);
+  await test.configure(settings('{}') + models(end));
   expect(await look(0)).toEqual([]);
   for (const [id, email, is_proved] of [
     ['user_a', 'proved@example.com', true],
@@ -200,7 +203,7 @@ it('without addresses in medley.yaml, operators with a proved one get the mails'
       [id, email, is_proved, now()],
     );
   }
-  expect(await look()).toEqual([`Models end on ${day(20)}`]);
+  expect(await look()).toEqual([`Models end on ${end}`]);
   expect(server.mails.map(({ to }) => to)).toEqual([['proved@example.com']]);
 });
 

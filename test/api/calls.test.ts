@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { AdminCalls } from '../../src/dashboard/views/admin.ts';
 import { newId } from '../../src/lib/ids.ts';
 import { ownerOfNew, okBody, type Someone } from '../dashboard/people.ts';
@@ -38,8 +38,8 @@ beforeAll(async () => {
   foreign = await chat(other, 'A secret of others', { user: 'ada' });
   const isThere = async () =>
     (await list()).data.length === created.length && (await list('', other)).data.length === 1;
-  await vi.waitUntil(isThere, { timeout: 60_000 });
-}, 240_000);
+  await expect.poll(isThere).toBe(true);
+});
 
 afterAll(async () => {
   await expectExactBooks(test.app);
@@ -151,8 +151,8 @@ describe('GET /v1/calls', () => {
 
   it('has the calls of one key, and those that have not ended', async () => {
     expect(idsOf(await list(`?key=${second.key_id}`))).toEqual([created[5]]);
-    const unfinished = [...idsOf(await list('?status=queued')), ...idsOf(await list('?status=running'))];
-    expect(unfinished).toEqual([created[4]]);
+    await expect.poll(async () => idsOf(await list('?status=running'))).toEqual([created[4]]);
+    expect(idsOf(await list('?status=queued'))).toEqual([]);
     const [running] = (await list('?kind=task&limit=1')).data;
     expect(running).toMatchObject({ id: created[4], total_ms: null, cost: { exact: '0.000000' } });
   });
@@ -221,7 +221,7 @@ describe('the list of operators', () => {
     expect(data.map(({ account_name }) => account_name)).toEqual(['Other', ...created.map(() => 'Acme')]);
     expect(data[5]).toMatchObject({ id: created[1], route: 'sandbox/chat#sandbox', status: 'succeeded', kind: 'chat' });
     expect([has_more, Date.now() - Date.parse(from) > 86_000_000]).toEqual([false, true]);
-    expect(JSON.stringify(data)).not.toMatch(/secret|A bay|ada/);
+    expect(JSON.stringify(data)).not.toMatch(/secret|A bay|"ada"/);
   });
 
   it.each([

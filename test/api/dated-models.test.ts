@@ -28,7 +28,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.stop());
 
-const generate = () => client.call('POST', '/v1/generate?wait=20', { model: 'a/picture', input: { prompt: 'x' } });
+const generate = () => client.call('POST', '/v1/generate?wait=60', { model: 'a/picture', input: { prompt: 'x' } });
 
 test('a task pays the price of the day on which it is created, also if it is at work while the price changes', async () => {
   expect((await generate()).json).toMatchObject({ status: 'succeeded', cost: { amount: '0.10' } });

@@ -22,7 +22,7 @@ beforeAll(async () => {
   other = await test.client({ account_id: (await ownerOfNew(test, 'Other')).account_id });
   task = await generate();
   call = await chat();
-}, 120_000);
+});
 afterAll(async () => {
   await expectExactBooks(test.app);
   await test.stop();
@@ -185,7 +185,7 @@ describe('speed', () => {
     await chat(by);
     const first = async (query: string) => (await by.call('GET', `/v1/speed?${query}`)).json.data[0];
     // The record of the last call, which nobody scored, may still be on its way.
-    await expect.poll(async () => (await first('group_by=model'))?.count, { timeout: 30_000 }).toBe(4);
+    await expect.poll(async () => (await first('group_by=model'))?.count).toBe(4);
     const of_model = { model: 'sandbox/chat', feedback_count: 3, feedback_score: 0.333 };
     expect(await first('group_by=model')).toMatchObject(of_model);
     expect(await first('group_by=route')).toMatchObject({ feedback_count: 3, feedback_score: 0.333 });

@@ -317,7 +317,7 @@ describe('a client of /files', () => {
       }),
     );
     // Nobody reads on: the files stay open, and what is in memory stays far below their size.
-    expect(await open_files()).toHaveLength(5);
+    await vi.waitFor(async () => expect(await open_files()).toHaveLength(5), { timeout: 120_000 });
     for (const socket of sockets) socket.destroy();
     await vi.waitFor(async () => expect(await open_files()).toEqual([]), { timeout: 120_000 });
   });

@@ -77,7 +77,8 @@ describe('/readyz', () => {
   test('returns 503 at once when the service is about to stop, while everything else is still served', async () => {
     const closing = await start({ database: () => 'ok' });
     expect((await closing.send('GET', '/readyz', { key: null })).status).toBe(200);
-    const closed = closing.pipeline.close({ announce_ms: 3_000, grace_ms: 0 });
+    // Long enough for two requests, also where the machine stops in the middle of them.
+    const closed = closing.pipeline.close({ announce_ms: 15_000, grace_ms: 0 });
     const answer = await closing.send('GET', '/readyz', { key: null });
     expect(answer.status).toBe(503);
     expect(answer.error()).toMatchObject({ message: 'Not ready: draining.', checks: { draining: expect.any(String) } });

@@ -5,6 +5,7 @@ import { writeDataUrl } from '../../src/lib/data-url.ts';
 import { removeFiles } from '../../src/tasks/files.ts';
 import { expectExactBooks, startTestApp, type Client, type TestApp } from '../helpers/app.ts';
 import { limits, mediaModel, required_audio } from '../helpers/catalog.ts';
+import { testClock } from '../helpers/clock.ts';
 import { makeMediaTaker, type MediaTaker } from '../helpers/media-taker.ts';
 import { mp4, sampleImage, wav } from '../storage/samples.ts';
 
@@ -35,6 +36,7 @@ models:
     })}
 `;
 
+const clock = testClock();
 let service: TestApp;
 let client: Client;
 let takes: MediaTaker;
@@ -45,7 +47,7 @@ beforeAll(async () => {
   video_bytes = await mp4(64, 48, 10);
   takes = makeMediaTaker('data', { bytes: video_bytes });
   writes = makeMediaTaker('data', { text: 'word '.repeat(20_000), content_type: 'text/plain' });
-  service = await startTestApp({ yaml, adapters: { takes: takes.adapter, writes: writes.adapter } });
+  service = await startTestApp({ yaml, clock, adapters: { takes: takes.adapter, writes: writes.adapter } });
 });
 afterAll(() => service?.stop());
 beforeEach(async () => {
@@ -92,6 +94,7 @@ describe('a media call', () => {
   });
 
   it('whose connection is dropped does not cancel its task', async () => {
+    clock.stop(clock.now()); // so long does the task run
     const gone = new AbortController();
     const call = fetch(`${service.url}/v1/images/generations`, {
       method: 'POST',
@@ -104,6 +107,7 @@ describe('a media call', () => {
       .toEqual(['running']);
     gone.abort();
     await expect(call).rejects.toThrow('aborted');
+    clock.run(clock.now() + 2_000);
     await expect.poll(async () => (await tasks())[0]?.status).toBe('succeeded');
   });
 

@@ -116,6 +116,7 @@ describe('the device authorization grant', () => {
   });
 
   it('says slow_down to a program that asks more often than it may, and grows its interval', async () => {
+    clock.stop(clock.now());
     const codes = await begin();
     expect((await poll(codes)).json.error).toBe('authorization_pending');
     expect((await poll(codes)).json.error).toBe('slow_down');
@@ -123,6 +124,7 @@ describe('the device authorization grant', () => {
     expect((await poll(codes)).json.error).toBe('slow_down');
     clock.pass(16_000);
     expect((await poll(codes)).json.error).toBe('authorization_pending');
+    clock.run(clock.now());
   });
 
   it('says expired_token after ten minutes, and nobody can give a key any more', async () => {
@@ -225,6 +227,7 @@ it('wrong codes are guessed at five times by one person, then slower and slower,
   const guesser = await memberOf(test, owner, 'developer');
   const guess = (code: string) => guesser.post('/dash/device-login', { code });
   const codes = await begin();
+  clock.stop(clock.now()); // what has to wait still has to, however slow this machine is
   const statuses: number[] = [];
   for (let guesses = 0; guesses < 10 && statuses.at(-1) !== 429; guesses++) {
     statuses.push((await guess(codes.user_code)).status === 429 ? 429 : (await guess('BCDF-GHJK')).status);
@@ -232,14 +235,13 @@ it('wrong codes are guessed at five times by one person, then slower and slower,
   expect(statuses.at(-1)).toBe(429);
   expect(statuses.filter((status) => status === 404).length).toBeGreaterThanOrEqual(5);
   expect((await guess(codes.user_code)).status).toBe(429);
+  clock.run(clock.now());
 });
 
 it('twenty programs of one network wait at once, and no more', async () => {
   await test.app.db.query('delete from device_logins');
-  const calls = Array.from({ length: 25 }, () => send('/oauth/device_authorization', { client_id: 'x' }, second.url));
-  const answers = await Promise.all(calls);
-  const refused = answers.filter(({ status }) => status !== 200);
-  expect(refused.length).toBeGreaterThan(0); // those that ask at the same moment may pass together
-  expect(refused[0]).toMatchObject({ status: 503, json: { error: 'temporarily_unavailable' } });
-  expect((await send('/oauth/device_authorization', { client_id: 'x' }, second.url)).status).toBe(503);
+  const ask = () => send('/oauth/device_authorization', { client_id: 'x' }, second.url);
+  // One after another: those that ask at the same moment may pass together.
+  for (let count = 0; count < 20; count++) expect((await ask()).status).toBe(200);
+  expect(await ask()).toMatchObject({ status: 503, json: { error: 'temporarily_unavailable' } });
 });

@@ -1,9 +1,12 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { rotateKey } from '../../src/accounts/keys.ts';
 import { expectExactBooks, startTestApp } from '../helpers/app.ts';
+import { testClock } from '../helpers/clock.ts';
 
 test('both keys of a rotation show and use one budget, so that a new key is no new month', async () => {
-  const service = await startTestApp({ worker: false });
+  const clock = testClock();
+  clock.stop(Date.now()); // it stays the same month
+  const service = await startTestApp({ worker: false, clock });
   onTestFinished(() => service.stop());
   const { app, url } = service;
   const client = await service.client({ limit: '0.05', credit: '10.00' });
@@ -28,7 +31,7 @@ test('both keys of a rotation show and use one budget, so that a new key is no n
     });
   for (const key of keys) expect((await chat(key, 5_000)).status).toBe(200);
   for (const key of keys) {
-    expect(await get('/v1/key', key)).toMatchObject({ spent: { amount: '0.04' }, spend_limit: { amount: '0.05' } });
+    await expect.poll(() => get('/v1/key', key)).toMatchObject({ spent: { amount: '0.04' }, spend_limit: { amount: '0.05' } });
     expect(await get('/v1/balance', key)).toMatchObject({ key: { spent: { amount: '0.04' } } });
   }
   expect((await chat(keys[0] ?? '', 5_000)).status).toBe(200); // with what is left, which both may use

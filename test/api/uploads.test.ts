@@ -17,7 +17,7 @@ let png: Buffer;
 const yaml = `version: 1\n${limits()}\nfiles: { file_mb_max: 2, account_mb_max: 5, account_files_max: 6, keep: 2d }\n`;
 
 beforeAll(async () => {
-  service = await startTestApp({ yaml });
+  service = await startTestApp({ yaml, worker: false }); // a worker removes files, too
   client = await service.client();
   png = await sampleImage('png', 40, 30);
 });
@@ -60,7 +60,7 @@ describe.each([
     const own = await service.client();
     const sdk = new OpenAI({ apiKey: own.key, baseURL: `${service.url}/v1`, maxRetries: 0 });
     const bytes = wav(1.5);
-    const before_s = Math.floor(Date.now() / 1000);
+    const before_s = Math.floor(service.app.clock.now() / 1000);
     const created = await sdk.files.create({
       file: new File([new Uint8Array(bytes)], 'Gruß.wav', { type: 'image/png' }),
       purpose: 'user_data',
@@ -249,7 +249,7 @@ it('files are deleted with their bytes when their time is over', async () => {
   const { json } = await upload(png, { 'expires_after[seconds]': '60' }, own);
   const later = new Date(Date.now() + 61_000);
   expect(await service.app.storage.list(own.account_id, json.id)).toHaveLength(1);
-  await service.app.db.query('update files set expires_at = $2 where id = $1', [json.id, new Date(Date.now() - 1)]);
+  await service.app.db.query('update files set expires_at = $2 where id = $1', [json.id, new Date(Date.now() - 60_000)]);
   expect((await own.call('GET', `/v1/files/${json.id}`)).status).toBe(404);
   expect((await own.call('GET', '/v1/files')).json.data).toEqual([]);
   expect(await removeExpiredFiles(service.app, later)).toBeGreaterThanOrEqual(1);

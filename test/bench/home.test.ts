@@ -13,7 +13,7 @@ test.each(['SIGKILL', 'SIGTERM'] as const)('a bench that ends by %s leaves no se
   const { folder, pid } = JSON.parse(line) as { folder: string; pid: number };
   expect([isRunning(pid), existsSync(folder)]).toEqual([true, true]);
   bench.kill(signal);
-  await vi.waitFor(() => expect([isRunning(pid), existsSync(folder)]).toEqual([false, false]), 20_000);
+  await vi.waitFor(() => expect([isRunning(pid), existsSync(folder)]).toEqual([false, false]), 120_000);
 });
 
 function isRunning(pid: number): boolean {

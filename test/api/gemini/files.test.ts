@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -57,6 +57,13 @@ async function storedOf(client: Client): Promise<string[]> {
   ]);
   const lists = await Promise.all(rows.map(({ id }) => service.app.storage.list(client.account_id, id)));
   return lists.flat();
+}
+
+/** Sizes of the files that arrive at this moment. */
+async function sizesOnDisk(): Promise<number[]> {
+  const spool = join(service.app.config.data_dir, 'spool');
+  const names = await readdir(spool).catch(() => []);
+  return Promise.all(names.map(async (name) => (await stat(join(spool, name))).size));
 }
 
 describe('the SDK of Google', () => {
@@ -363,18 +370,17 @@ describe('chunks', () => {
   test('of a connection that breaks count as far as they came', async () => {
     const client = await service.client();
     const { url } = await begin(client, { size: pdf.length });
-    await new Promise<void>((resolve) => {
-      const sending = request(url, {
-        method: 'POST',
-        headers: {
-          'content-length': pdf.length,
-          'x-goog-upload-command': 'upload, finalize',
-          'x-goog-upload-offset': 0,
-        },
-      });
-      sending.on('error', () => {}).on('close', resolve);
-      sending.write(pdf.subarray(0, 30), () => setTimeout(() => sending.destroy(), 200));
+    const sending = request(url, {
+      method: 'POST',
+      headers: {
+        'content-length': pdf.length,
+        'x-goog-upload-command': 'upload, finalize',
+        'x-goog-upload-offset': 0,
+      },
     });
+    sending.on('error', () => {}).write(pdf.subarray(0, 30));
+    await expect.poll(sizesOnDisk).toEqual([30]);
+    sending.destroy();
     const received = async () => (await put(url, undefined, { command: 'query' })).received;
     await expect.poll(received).toBe('30');
     const whole = await put(url, pdf.subarray(30), { command: 'upload, finalize', offset: 30 });
