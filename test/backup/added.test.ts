@@ -116,7 +116,7 @@ async function expectWorks(app: App, client: Client): Promise<void> {
 describe.each<[title: string, env: Record<string, string>]>([
   ['with MEDLEY_SECRET', { MEDLEY_SECRET: secret }],
   ['without MEDLEY_SECRET', {}],
-])('a backup %s of providers of the dashboard', { timeout: 120_000 }, (_, env) => {
+])('a backup %s of providers of the dashboard', (_, env) => {
   it('is restored into an empty database, where its models run at the same price', async () => {
     const folder = place.path(`backup-${Object.keys(env).length}`);
     const client = await backedUp(folder, env);
@@ -126,7 +126,7 @@ describe.each<[title: string, env: Record<string, string>]>([
   });
 });
 
-describe('a backup that is restored under other secrets', { timeout: 120_000 }, () => {
+describe('a backup that is restored under other secrets', () => {
   it('names the providers whose keys cannot be read, and loses none of them', async () => {
     const folder = place.path('encrypted');
     const client = await backedUp(folder, { MEDLEY_SECRET: secret });

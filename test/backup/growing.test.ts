@@ -10,19 +10,21 @@ import { openDiskStorage } from '../../src/storage/disk.ts';
 import { removeOutput } from '../../src/tasks/files.ts';
 import { resend, sendTest } from '../../src/webhooks/manual.ts';
 import { startTestApp, type Client, type TestApp } from '../helpers/app.ts';
+import { testClock } from '../helpers/clock.ts';
 import { testDatabase } from '../helpers/database.ts';
 import { startReceiver, type Receiver } from '../helpers/receiver.ts';
 import { chat, connected, quiet, rowsIn, rowsOf, scratch, yaml } from './setup.ts';
 
 const patience = { timeout: 300_000 };
 const place = scratch();
+const clock = testClock();
 let service: TestApp;
 let receiver: Receiver;
 let clients: Client[];
 
 beforeAll(async () => {
   receiver = await startReceiver();
-  service = await startTestApp({ yaml });
+  service = await startTestApp({ yaml, clock });
   clients = await Promise.all([service.client(), service.client(), service.client()]);
 });
 
@@ -81,14 +83,16 @@ it('a backup has every row as it was at its moment, whatever happens before its 
   const ids: string[] = [];
   for (let seed = 0; seed < 7; seed++) ids.push(await work(client, seed));
   await untilQuiet();
-  const slow = await work(client, 7, '[[delay 20s]] slow');
+  clock.stop(clock.now()); // so that it is at work until the clock goes on
+  const slow = await work(client, 7, '[[delay 1s]] slow');
   await expect.poll(() => app.db.query(`select from chat_calls`)).toHaveLength(8);
-  await expect.poll(() => app.db.query(`select from attempts where ended_at is null`)).toHaveLength(1);
+  await expect.poll(() => app.db.query(`select from tasks where status = 'running'`)).toHaveLength(1);
 
   const [sent_again] = await app.db.query<{ id: string }>('select id from deliveries where task_id = $1', [ids[3]]);
   let before = new Map<string, string[]>();
   const onMoment = async () => {
     before = await rowsOf(app.config.database_url ?? '');
+    clock.run(clock.now());
     receiver.answer('/rain', 'hang');
     await resend(app, { account_id: client.account_id, id: sent_again?.id ?? '' });
     await expect.poll(() => receiver.open('/rain')).toBe(1);
