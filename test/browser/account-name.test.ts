@@ -13,7 +13,7 @@ beforeAll(async () => {
   service = await startTestApp({ worker: false });
   chromium = await launchBrowser();
   owner = await ownerOfNew(service, 'Demo');
-}, 180_000);
+});
 
 afterAll(async () => {
   await chromium?.close();

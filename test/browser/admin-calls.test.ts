@@ -29,7 +29,7 @@ beforeAll(async () => {
   const other = await service.client({ account_id: (await ownerOfNew(service, 'Beta')).account_id });
   const input = { prompt: 'Words of a prompt', width: 16, height: 16 };
   await other.call('POST', '/v1/generate?wait=60', { model: 'sandbox/image', input });
-}, 180_000);
+});
 
 afterAll(async () => {
   await chromium?.close();
@@ -68,7 +68,7 @@ test(
     await page.getByRole('combobox', { name: 'Status' }).click();
     await page.getByRole('option', { name: 'Failed' }).click();
     await expect.poll(() => rowsOf(page).count(), limit).toBe(2);
-    expect(page.url()).toMatch(/status=failed/);
+    await page.waitForURL(/status=failed/);
     await rowsOf(page).last().getByText('upstream_error').waitFor();
     await page.getByRole('button', { name: 'Clear', exact: true }).click();
     await page.getByRole('combobox', { name: 'Account' }).fill('Bet');
@@ -91,10 +91,9 @@ test(
 
 test('new calls appear by themselves', limit, async () => {
   const { page } = await pageOf('/admin/calls?of=chats&status=succeeded');
-  await rowsOf(page).first().waitFor();
-  const before = await rowsOf(page).count();
+  await expect.poll(() => rowsOf(page).count(), limit).toBe(2);
   await chat(client, 'Another one');
-  await expect.poll(() => rowsOf(page).count(), limit).toBe(before + 1);
+  await expect.poll(() => rowsOf(page).count(), limit).toBe(3);
 });
 
 test.each(['light', 'dark'] as const)(

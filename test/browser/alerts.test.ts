@@ -32,7 +32,7 @@ beforeAll(async () => {
     `update auth."user" set email = 'zoe@example.com', "emailVerified" = true, "isOperator" = true where id = $1`,
     [zoe.user_id],
   );
-}, 180_000);
+});
 
 afterAll(async () => {
   await chromium?.close();

@@ -39,7 +39,6 @@ async function generate(): Promise<number> {
 
 test(
   'an owner makes a hard budget of a day on a phone, sees it used up and as a line of the usage, raises and removes it',
-  { timeout: 180_000 },
   async () => {
     const context = await contextOf(chromium.browser, { viewport: { width: 390, height: 844 } });
     const { page, problems } = await watchedPage(context, service.url);

@@ -16,7 +16,7 @@ const all_problems: string[][] = [];
 beforeAll(async () => {
   service = await startTestApp({ env: { MEDLEY_SECRET: 'a secret of this service' } });
   chromium = await launchBrowser();
-}, 180_000);
+});
 
 afterAll(async () => {
   await chromium?.close();
@@ -231,7 +231,7 @@ test('switched off, everything is brought here first, and goes from the server',
   await dialog.getByRole('button', { name: 'Switch off' }).click();
   await dialog.waitFor({ state: 'detached' });
   await expect.poll(() => switchOf(second).isChecked(), patience).toBe(false);
-  expect(await rowsOf(person)).toEqual([]);
+  await expect.poll(() => rowsOf(person), patience).toEqual([]);
   await second.reload();
   await lineOf(second, 'Only in the first').click();
   await logOf(second).getByText('“Only in the first”').waitFor();
