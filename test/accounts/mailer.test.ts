@@ -93,7 +93,10 @@ const hang_ms = 1_000;
 it('a server that hangs delays nobody: the caller has its response, and other mails follow', async () => {
   mailer.close();
   const before = server.connections();
-  mailer = open(Array.from({ length: 50 }, () => 20), hang_ms); // none is given up, however busy the machine is
+  mailer = open(
+    Array.from({ length: 50 }, () => 20),
+    hang_ms,
+  ); // none is given up, however busy the machine is
   server.be('hang');
   const subjects = Array.from({ length: 8 }, (_, number) => `Mail ${number}`);
   for (const subject of subjects) mailer.post(mail(subject));

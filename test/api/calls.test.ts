@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { AdminCalls } from '../../src/dashboard/views/admin.ts';
 import { newId } from '../../src/lib/ids.ts';
 import { ownerOfNew, okBody, type Someone } from '../dashboard/people.ts';
@@ -38,7 +38,7 @@ beforeAll(async () => {
   foreign = await chat(other, 'A secret of others', { user: 'ada' });
   const isThere = async () =>
     (await list()).data.length === created.length && (await list('', other)).data.length === 1;
-  await expect.poll(isThere).toBe(true);
+  await vi.waitUntil(isThere, { timeout: 120_000 });
 });
 
 afterAll(async () => {

@@ -31,7 +31,9 @@ test('both keys of a rotation show and use one budget, so that a new key is no n
     });
   for (const key of keys) expect((await chat(key, 5_000)).status).toBe(200);
   for (const key of keys) {
-    await expect.poll(() => get('/v1/key', key)).toMatchObject({ spent: { amount: '0.04' }, spend_limit: { amount: '0.05' } });
+    await expect
+      .poll(() => get('/v1/key', key))
+      .toMatchObject({ spent: { amount: '0.04' }, spend_limit: { amount: '0.05' } });
     expect(await get('/v1/balance', key)).toMatchObject({ key: { spent: { amount: '0.04' } } });
   }
   expect((await chat(keys[0] ?? '', 5_000)).status).toBe(200); // with what is left, which both may use

@@ -249,7 +249,10 @@ it('files are deleted with their bytes when their time is over', async () => {
   const { json } = await upload(png, { 'expires_after[seconds]': '60' }, own);
   const later = new Date(Date.now() + 61_000);
   expect(await service.app.storage.list(own.account_id, json.id)).toHaveLength(1);
-  await service.app.db.query('update files set expires_at = $2 where id = $1', [json.id, new Date(Date.now() - 60_000)]);
+  await service.app.db.query('update files set expires_at = $2 where id = $1', [
+    json.id,
+    new Date(Date.now() - 60_000),
+  ]);
   expect((await own.call('GET', `/v1/files/${json.id}`)).status).toBe(404);
   expect((await own.call('GET', '/v1/files')).json.data).toEqual([]);
   expect(await removeExpiredFiles(service.app, later)).toBeGreaterThanOrEqual(1);

@@ -86,9 +86,7 @@ test('three models run at once: the sum before, and results beside each other wi
     const image = place.getByRole('img', { name: `Result 1 of ${model}` });
     await image.waitFor();
     await expect.poll(() => image.evaluate((one) => ('naturalWidth' in one ? one.naturalWidth : 0)), patience).toBe(64);
-    await expect
-      .poll(() => place.innerText(), patience)
-      .toMatch(new RegExp(`Cost\\s+\\$${price}\\s[^]*Took\\s+\\d`));
+    await expect.poll(() => place.innerText(), patience).toMatch(new RegExp(`Cost\\s+\\$${price}\\s[^]*Took\\s+\\d`));
     expect(await place.getByRole('link', { name: 'Download' }).getAttribute('href')).toMatch(
       /\/tasks\/task_\w+\/files\/0$/,
     );

@@ -60,8 +60,20 @@ export async function bringAxe(page: Page): Promise<void> {
   await page.addInitScript(axe.source);
 }
 
+/** What fades, opens or is still being read is over after a second or two; what is wrong stays. */
+const looks_max = 6;
+
 /** Returns the problems that axe finds in the page, by WCAG 2.2 A and AA: a line for each kind and its first place. */
 export async function violationsIn(page: Page): Promise<string[]> {
+  let violations = await lookForViolations(page);
+  for (let looks = 1; violations.length > 0 && looks < looks_max; looks++) {
+    await page.waitForTimeout(100);
+    violations = await lookForViolations(page);
+  }
+  return violations;
+}
+
+async function lookForViolations(page: Page): Promise<string[]> {
   const is_there: boolean = await page.evaluate(`'axe' in globalThis`);
   if (!is_there) await page.evaluate(axe.source); // a policy that allows no inline script does not hold back a debugger
   const violations: Violation[] = await page.evaluate(run_axe);
