@@ -107,7 +107,7 @@ describe('a media call', () => {
       .toEqual(['running']);
     gone.abort();
     await expect(call).rejects.toThrow('aborted');
-    clock.run(clock.now() + 2_000);
+    clock.run(Date.now() + 2_000);
     await expect.poll(async () => (await tasks())[0]?.status).toBe('succeeded');
   });
 

@@ -158,7 +158,7 @@ describe('a backup under load', patience, () => {
     const stop = traffic();
     await vi.waitUntil(async () => (await succeeded()) >= 8, { timeout: 120_000, interval: 50 });
     const result = await commands.text('backup', folder, '--json').finally(stop);
-    clock.run(clock.now());
+    clock.run(Date.now());
     expect(result.code, result.error).toBe(0);
     const { rows, files, size_bytes } = JSON.parse(result.out);
     expect(Math.min(rows - 50, files - 3, size_bytes - 2_000)).toBeGreaterThan(0);

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { createAccount } from '../../src/accounts/accounts.ts';
 import { createKey } from '../../src/accounts/keys.ts';
 import { ownerOf } from '../../src/accounts/members.ts';
@@ -11,6 +11,14 @@ let chromium: Awaited<ReturnType<typeof launchBrowser>>;
 let owner_id: string;
 let secret: string;
 
+const day_ms = 86_400_000;
+/** Longer than the test takes. */
+const room_ms = 240_000;
+
+// A day that ends in the middle of the test has a new budget.
+beforeAll(async () => {
+  await vi.waitUntil(() => day_ms - (Date.now() % day_ms) > room_ms, { timeout: 2 * room_ms });
+});
 beforeAll(async () => {
   service = await startTestApp();
   chromium = await launchBrowser();

@@ -42,7 +42,7 @@ async function chat(): Promise<string> {
 }
 
 test('an owner lets a key store contents, reads a call, and deletes what was said', async () => {
-  const context = await contextOf(chromium.browser);
+  const context = await contextOf(chromium.browser, { reducedMotion: 'reduce' });
   const { page, problems } = await watchedPage(context, service.url);
   await signIn(page, service.app, owner.user_id, '/keys');
   await page.getByRole('button', { name: 'Change Website' }).click();
@@ -81,7 +81,7 @@ test('a viewer sees that there is content, and who may read it', async () => {
   const id = await chat();
   await expect.poll(async () => (await owner.get(`${owner.base}/chats/${id}`)).text).toContain('"has_content":true');
   const viewer = await memberOf(service, owner, 'viewer');
-  const context = await contextOf(chromium.browser);
+  const context = await contextOf(chromium.browser, { reducedMotion: 'reduce' });
   const { page } = await watchedPage(context, service.url);
   await signIn(page, service.app, viewer.user_id, `/chats/${id}`);
   const button = page.getByRole('button', { name: 'Show what was said' });
