@@ -32,11 +32,15 @@ const elsewhere = () => ({ 'x-forwarded-for': `198.18.${Math.floor(++place / 250
 const signIn = (browser: Browser, email: string, word: string, from: Record<string, string>) =>
   browser.post('/auth/sign-in/email', { email, password: word }, from);
 
-/** So many wrong tries that the address is refused from everywhere. At once: those that fit into the backlog are looked at. */
+/** So many wrong tries that the address is refused from everywhere; a few at once, which a busy database takes, too. */
 async function attack(email: string): Promise<void> {
-  const guess = (number: number) => signIn(browserOf(test.url), email, `a guess number ${number}`, elsewhere());
-  const answers = await Promise.all(Array.from({ length: 110 }, (_, number) => guess(number)));
-  expect([401, 429, 503]).toEqual(expect.arrayContaining(answers.map(({ status }) => status)));
+  const guess = () => signIn(browserOf(test.url), email, 'a wrong guess', elsewhere());
+  const statuses: number[] = [];
+  while (statuses.length < 120 && !statuses.includes(429)) {
+    const answers = await Promise.all(Array.from({ length: 5 }, guess));
+    statuses.push(...answers.map(({ status }) => status));
+  }
+  expect([statuses.length, statuses.includes(429)]).toEqual([100, true]);
   expect((await signIn(browserOf(test.url), email, password, elsewhere())).status).toBe(429);
 }
 
@@ -46,7 +50,7 @@ async function linkTo(email: string): Promise<URL> {
   return new URL(/https?:\S+/.exec(mail.text)?.[0] ?? '');
 }
 
-describe('after 110 wrong tries from many places', () => {
+describe('after a hundred wrong tries from many places', () => {
   let trusted: Browser;
   let other: Browser;
 
