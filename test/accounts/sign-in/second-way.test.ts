@@ -40,7 +40,7 @@ async function attack(email: string): Promise<void> {
     const answers = await Promise.all(Array.from({ length: 5 }, guess));
     statuses.push(...answers.map(({ status }) => status));
   }
-  expect([statuses.length, statuses.includes(429)]).toEqual([100, true]);
+  expect(statuses.indexOf(429)).toBeGreaterThan(90);
   expect((await signIn(browserOf(test.url), email, password, elsewhere())).status).toBe(429);
 }
 
