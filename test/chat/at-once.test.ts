@@ -13,7 +13,11 @@ const more = `
   - id: acme/stalled
     kind: chat
     price: *price
-    routes: [{ provider: oai, upstream_model: stalled, timeout: { first_byte: 10s, idle: 3s, total: 60s } }]
+    routes: [{ provider: oai, upstream_model: stalled, timeout: { first_byte: 30s, idle: 3s, total: 60s } }]
+  - id: acme/patient
+    kind: chat
+    price: *price
+    routes: [{ provider: oai, upstream_model: stalled }]
 `;
 
 beforeAll(async () => {
@@ -75,11 +79,11 @@ test('a key with too many calls at once gets 429 rate_limit in each style with R
   await expect.poll(() => stage.test.app.limits.chat_calls.state.in_use, patience).toBe(0);
 });
 
-function stall(client: Client): Socket {
+function stall(client: Client, model: string): Socket {
   const { port } = new URL(stage.test.url);
   const socket = connect(Number(port), '127.0.0.1');
   socket.on('error', () => undefined);
-  const body = JSON.stringify({ model: 'acme/stalled', stream: true, messages: hello });
+  const body = JSON.stringify({ model, stream: true, messages: hello });
   socket.write(
     `POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${client.key}\r\n` +
       `content-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
@@ -87,13 +91,25 @@ function stall(client: Client): Socket {
   return socket.pause();
 }
 
-test('a caller who reads nothing holds its upstream for at most twice the idle time, and the upstream is not blamed', async () => {
+const megabyte = chunk({ content: 'x'.repeat(1_000_000) });
+
+test('callers who read nothing keep their places', async () => {
   const client = await stage.test.client();
-  const megabyte = chunk({ content: 'x'.repeat(1_000_000) });
   stage.upstream.script('stalled', { stream: Array.from({ length: 40 }, () => megabyte), then: 'hang' });
-  const sockets = Array.from({ length: at_once }, () => stall(client));
+  const sockets = Array.from({ length: at_once }, () => stall(client, 'acme/patient'));
   await expect.poll(() => stage.upstream.open(), patience).toBe(at_once);
   expect((await post('chat/completions', { model: 'acme/oai' }, client)).status).toBe(429);
+  for (const socket of sockets) socket.destroy();
+  await expect.poll(() => stage.upstream.open(), patience).toBe(0);
+  await expect.poll(() => stage.test.app.limits.chat_calls.state.in_use, patience).toBe(0);
+});
+
+test('a caller who reads nothing holds its upstream for at most twice the idle time, and the upstream is not blamed', async () => {
+  const client = await stage.test.client();
+  const asked_before = stage.upstream.requests.length;
+  stage.upstream.script('stalled', { stream: Array.from({ length: 40 }, () => megabyte), then: 'hang' });
+  const sockets = Array.from({ length: at_once }, () => stall(client, 'acme/stalled'));
+  await expect.poll(() => stage.upstream.requests.length, patience).toBe(asked_before + at_once);
   await expect.poll(() => stage.upstream.open(), patience).toBe(0);
   await expect.poll(() => stage.test.app.limits.chat_calls.state.in_use, patience).toBe(0);
   expect(await stage.test.app.db.query('select from route_health')).toHaveLength(0);
@@ -110,7 +126,7 @@ test('a caller who reads slowly gets the whole response', async () => {
   const client = await stage.test.client();
   const piece = chunk({ content: 'x'.repeat(200_000) });
   stage.upstream.script('stalled', { stream: [...Array.from({ length: 20 }, () => piece), 'data: [DONE]\n\n'] });
-  const response = await post('chat/completions', { model: 'acme/stalled', stream: true }, client);
+  const response = await post('chat/completions', { model: 'acme/patient', stream: true }, client);
   let size = 0;
   for await (const bytes of response.body ?? []) {
     size += bytes.length;

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { expectExactBooks, type Answered, type Client } from '../helpers/app.ts';
-import { hello, setStage, yamlOf, type Stage } from './setup.ts';
+import { hello, setStage, yamlOf, yesterday, type Stage } from './setup.ts';
 
 const models = `
   - id: acme/vectors
@@ -74,7 +74,7 @@ test('an embeddings call leaves a record and counts in the usage', async () => {
     cost: { exact: '0.000020' },
     attempts: [{ route: 'acme/vectors#oai', outcome: 'answered' }],
   });
-  const usage = (await client.call('GET', '/v1/usage?group_by=modality')).json.data;
+  const usage = (await client.call('GET', `/v1/usage?group_by=modality&from=${yesterday}`)).json.data;
   expect(usage).toMatchObject([{ modality: 'embedding', count: 1, units: { input_token: '10', request: '1' } }]);
 });
 

@@ -14,14 +14,14 @@ const model = (id: string, provider: string, price: string, more = '') => `
     kind: chat
     max_output_tokens: 1000
     price: ${price}
-    routes: [{ provider: ${provider}, upstream_model: ${id}, ${more} timeout: { first_byte: 3s, idle: 3s, total: 9s } }]`;
+    routes: [{ provider: ${provider}, upstream_model: ${id}${more} }]`;
 const dear =
   '[{ unit: input_token, per: 1000000, amount: "20.00" }, { unit: output_token, per: 1000000, amount: "100.00" }]';
 const more = [
-  model('first', 'oai', dear),
+  model('first', 'oai', dear, ', timeout: { first_byte: 3s, idle: 3s, total: 9s }'),
   model('second', 'ant', '*price'),
   model('third', 'oai', '*price'),
-  model('passes', 'oai', '*price', 'options: { pass: [models] },'),
+  model('passes', 'oai', '*price', ', options: { pass: [models] }'),
 ].join('');
 const routes = ['first#oai', 'second#ant', 'third#oai', 'passes#oai'].map((name) => `acme/${name}`);
 

@@ -23,7 +23,7 @@ export const prices = { input: 5, cache_write: 6.25, cache_write_1h: 10, output:
 export function playGreedy(
   upstream: ChatUpstream,
   models: readonly string[],
-  pause_ms = () => 0,
+  pause = (): number | Promise<void> => 0,
   { instead, timesOf = () => 1 }: { instead?: () => Script | undefined; timesOf?: (model: string) => number } = {},
 ): Bill[] {
   const bills: Bill[] = [];
@@ -41,7 +41,7 @@ export function playGreedy(
       const cost = Math.round(once * timesOf(model));
       const [, tag] = /#(\w+)#/.exec(JSON.stringify(body)) ?? [];
       bills.push({ model, tag, max_tokens, output_tokens, for_an_hour, cost });
-      return answer(path, body, { input_tokens, output_tokens, for_an_hour }, pause_ms());
+      return answer(path, body, { input_tokens, output_tokens, for_an_hour }, pause());
     });
   }
   return bills;
@@ -106,10 +106,10 @@ function answer(
   path: string,
   body: Body,
   { input_tokens: input, output_tokens: output, for_an_hour }: Used,
-  pause_ms: number,
+  pause: number | Promise<void>,
 ): Script {
   const stream = body['stream'] === true || path.includes('streamGenerateContent');
-  const slowly = (first: string, ...parts: string[]): Script => ({ stream: [first, pause_ms, ...parts] });
+  const slowly = (first: string, ...parts: string[]): Script => ({ stream: [first, pause, ...parts] });
   if (path.endsWith('/messages')) {
     const [hour, minutes] = for_an_hour ? [input, 0] : [0, input];
     const cache_creation = { ephemeral_5m_input_tokens: minutes, ephemeral_1h_input_tokens: hour };

@@ -52,7 +52,7 @@ function ask(signal?: AbortSignal): Promise<Response> {
 
 test('a stream that has begun takes no memory from others, and one that has not begun does', async () => {
   const leave = new AbortController();
-  stage.upstream.script('gpt-x', { stream: [chunk({ content: 'first' }), 20_000] });
+  stage.upstream.script('gpt-x', { stream: [chunk({ content: 'first' })], then: 'hang' });
   const first = await ask(leave.signal);
   expect(first.status).toBe(200);
   stage.upstream.script('gpt-x', 'hang');

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { expectExactBooks, type Answered, type Client } from '../helpers/app.ts';
 import { sampleImage } from '../storage/samples.ts';
-import { setStage, yamlOf, type Stage } from './setup.ts';
+import { setStage, yamlOf, yesterday, type Stage } from './setup.ts';
 
 const models = `
   - id: acme/moderation
@@ -103,7 +103,7 @@ test('a moderation call leaves a record and counts in the usage', async () => {
     usage: { input_tokens: 10, output_tokens: 0 },
     cost: { exact: '0.000020' },
   });
-  const usage = (await client.call('GET', '/v1/usage?group_by=modality')).json.data;
+  const usage = (await client.call('GET', `/v1/usage?group_by=modality&from=${yesterday}`)).json.data;
   expect(usage).toMatchObject([{ modality: 'moderation', count: 1, units: { input_token: '10' } }]);
 });
 

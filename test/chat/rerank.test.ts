@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { expectExactBooks, type Answered, type Client } from '../helpers/app.ts';
-import { hello, setStage, yamlOf, type Stage } from './setup.ts';
+import { hello, setStage, yamlOf, yesterday, type Stage } from './setup.ts';
 
 const models = `
   - id: acme/tokens
@@ -159,7 +159,7 @@ test('a rerank call leaves a record with its search units and counts in the usag
     attempts: [{ route: 'acme/searches#coh', outcome: 'answered' }],
   });
   expect((await record()).json).not.toHaveProperty('tools');
-  const usage = (await client.call('GET', '/v1/usage?group_by=modality')).json.data;
+  const usage = (await client.call('GET', `/v1/usage?group_by=modality&from=${yesterday}`)).json.data;
   expect(usage).toMatchObject([{ modality: 'rerank', count: 1, units: { search_unit: '1', request: '1' } }]);
   const sum = 'select upstream_cost::text as cost from ledger_entries where ref = $1 and upstream_cost > 0';
   const rows = await stage.test.app.db.query<{ cost: string }>(sum, [answer.headers.get('x-request-id')]);
@@ -212,8 +212,9 @@ test('a call whose routes all fail gets 502 and costs nothing, and its circuit o
     balance: { exact: '100.000000' },
     held: { exact: '0.000000' },
   });
-  const open = await stage.test.app.db.query('select route, cause from route_health');
-  expect(open).toContainEqual({ route: 'acme/tokens#oai', cause: 'upstream_error' });
+  await expect
+    .poll(() => stage.test.app.db.query('select route, cause from route_health'))
+    .toContainEqual({ route: 'acme/tokens#oai', cause: 'upstream_error' });
   await stage.test.app.db.query('delete from route_health');
 });
 

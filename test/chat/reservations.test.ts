@@ -1,5 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { credit, setLimit } from '../../src/money/ledger.ts';
 import { expectExactBooks, type Client } from '../helpers/app.ts';
 import { completion, hello, setStage, type Stage } from './setup.ts';
@@ -24,13 +23,18 @@ async function knownClient(): Promise<Client> {
   return client;
 }
 
-/** Until what PostgreSQL has notified of is heard: two milliseconds, where nothing else runs. */
-const heard_ms = 300;
+/** Returns a function that waits until this node has heard from PostgreSQL that the money of the account, or its leases, changed. */
+function hear(what: 'invalidate' | 'returnLeases', { account_id }: Client): () => Promise<void> {
+  const heard = vi.spyOn(stage.test.app.holds, what);
+  onTestFinished(() => heard.mockRestore());
+  return () => expect.poll(() => heard.mock.calls.map(([of]) => of)).toContain(account_id);
+}
 
 test('the balance and its transactions show the hold of a running call at once', async () => {
   const client = await knownClient();
   const usage = chunk({}, { usage: { prompt_tokens: 10, completion_tokens: 5 } }, 'stop');
-  stage.upstream.script('gpt-x', { stream: [chunk({ content: 'Hi' }), 1_500, usage, done] });
+  const looked = Promise.withResolvers<void>();
+  stage.upstream.script('gpt-x', { stream: [chunk({ content: 'Hi' }), looked.promise, usage, done] });
   const response = await fetch(`${stage.test.url}/v1/chat/completions`, {
     method: 'POST',
     headers: { authorization: `Bearer ${client.key}`, 'content-type': 'application/json' },
@@ -40,6 +44,7 @@ test('the balance and its transactions show the hold of a running call at once',
   expect(Number(held)).toBeGreaterThan(0.01);
   const [newest] = (await client.call('GET', '/v1/balance/transactions')).json.data;
   expect(newest).toMatchObject({ type: 'hold', amount: { exact: held } });
+  looked.resolve();
   expect(await response.text()).toContain('Hi');
   expect((await client.call('GET', '/v1/balance')).json).toMatchObject({ held: { exact: '0.000000' } });
 });
@@ -54,15 +59,18 @@ test('money that an operator withdraws is not available to the next call', async
     ref: 'x',
     reason: 'x',
   } as const;
+  const heard = hear('invalidate', client);
   expect((await credit(app.db, taken, new Date(app.clock.now()))).outcome).toBe('booked');
-  await sleep(heard_ms);
+  await heard();
   expect(await ask(client)).toBe(402);
 });
 
 test('a limit that an operator sets applies to the next call', async () => {
   const client = await knownClient();
+  const [changed, recalled] = [hear('invalidate', client), hear('returnLeases', client)];
   expect(await setLimit(stage.test.app.db, client.key_id, 1_000n)).toBe(true);
-  await sleep(heard_ms);
+  await changed();
+  await recalled();
   expect(await ask(client)).toBe(403);
 });
 
@@ -82,10 +90,11 @@ test('with reservations switched off, the hold of a call is in the database befo
   onTestFinished(() => place.stop());
   const holds = () => place.test.app.db.query<{ amount: bigint }>('select amount + exposed as amount from open_holds');
   const usage = chunk({}, { usage: { prompt_tokens: 10, completion_tokens: 5 } }, 'stop');
-  place.upstream.script('gpt-x', { stream: [chunk({ content: 'Hi' }), 500, usage, done] });
   const content = '~'.repeat(9_000); // nobody knows how few tokens these are
   const messages = [{ role: 'user', content }];
   for (let turn = 0; turn < 2; turn++) {
+    const looked = Promise.withResolvers<void>();
+    place.upstream.script('gpt-x', { stream: [chunk({ content: 'Hi' }), looked.promise, usage, done] });
     const response = await fetch(`${place.test.url}/v1/chat/completions`, {
       method: 'POST',
       headers: { authorization: `Bearer ${place.client.key}`, 'content-type': 'application/json' },
@@ -94,6 +103,7 @@ test('with reservations switched off, the hold of a call is in the database befo
     const held = await holds();
     expect(held).toHaveLength(1);
     expect(held[0]?.amount).toBeGreaterThanOrEqual(9_000n * 2n); // each byte a token
+    looked.resolve();
     expect(await response.text()).toContain('Hi');
     expect(await holds()).toEqual([]);
   }

@@ -530,8 +530,14 @@ describe('the responses endpoint', () => {
 
 test('parallel calls never spend more than the balance', async () => {
   const client = await stage.test.client({ credit: '0.026000' }); // a hold: 2 × 2 + 1,000 × 10 millionths at most
-  stage.upstream.script('native-x', { json: response([messageItem('x')]) });
-  const answers = await Promise.all(Array.from({ length: 30 }, () => ask({ model: 'acme/native' }, client)));
+  const refused = Promise.withResolvers<void>(); // the answers come behind a refusal: calls one by one would all be paid
+  stage.upstream.script('native-x', { json: response([messageItem('x')]), after: refused.promise });
+  const call = async () => {
+    const answer = await ask({ model: 'acme/native' }, client);
+    if (answer.status === 402) refused.resolve();
+    return answer;
+  };
+  const answers = await Promise.all(Array.from({ length: 30 }, call));
   const statuses = answers.map(({ status }) => status);
   expect(new Set(statuses)).toEqual(new Set([200, 402]));
   const paid = statuses.filter((status) => status === 200).length;

@@ -24,7 +24,7 @@ const more = `
   - id: acme/late
     kind: chat
     price: *price
-    routes: [{ provider: oai, upstream_model: late, timeout: { first_byte: 2s, idle: 20s, total: 30s } }]
+    routes: [{ provider: oai, upstream_model: late, timeout: { first_byte: 6s, idle: 60s, total: 120s } }]
 `;
 
 beforeAll(async () => {
@@ -106,7 +106,7 @@ test('a call without money releases the probe of an open route, and the next cal
   await openRoute('acme/oai#oai');
   const refused = await post('chat/completions', { model: 'acme/oai' }, { url: stage.test.url, key: poor.key });
   expect(refused.status).toBe(402);
-  expect(await probesTaken()).toBe(0);
+  await expect.poll(probesTaken).toBe(0);
   expect((await post('chat/completions', { model: 'acme/oai' })).status).toBe(200);
 });
 
@@ -126,7 +126,7 @@ test('a caller who disconnects releases the probe', async () => {
 
 test('the idle time applies from the first content on, not the time until the first content', async () => {
   stage.upstream.script('late', {
-    stream: [1_200, chunk({ content: 'Well' }), 1_800, ...completionsStream([' then'])],
+    stream: [1_200, chunk({ content: 'Well' }), 5_300, ...completionsStream([' then'])],
   });
   const text = await (await post('chat/completions', { model: 'acme/late', stream: true })).text();
   expect(text).toContain(' then');
@@ -210,9 +210,9 @@ test('a refusal whose explanation never ends is passed on at once', async () => 
   const raw = await startRaw((socket) => void socket.on('data', () => socket.write(head)));
   const provider = openai.openChat(configOf('openai', raw.url), { guard: openGuard() });
   const started_ms = performance.now();
-  const refused = provider.send(callOf('completions'), AbortSignal.timeout(15_000));
+  const refused = provider.send(callOf('completions'), AbortSignal.timeout(240_000));
   await expect(refused).rejects.toMatchObject({ name: 'NotStarted', reason: 'unavailable' });
-  expect(performance.now() - started_ms).toBeLessThan(12_000);
+  expect(performance.now() - started_ms).toBeLessThan(60_000);
   await provider.close?.();
   await raw.stop();
 });

@@ -137,14 +137,20 @@ type Entry = { ref: string; model: string; route: string | null };
 /** Records of calls, once all of them have ended; and the ends of their holds. */
 async function bookedOf({ account_id, call: ask }: Client): Promise<{ rows: Row[]; entries: Entry[]; lost: bigint }> {
   const { db } = stage.test.app;
-  await expect.poll(async () => (await ask('GET', '/v1/balance')).json.held.exact).toBe('0.000000');
-  const entries = await db.query<Entry>(
-    `select ref, model, route from ledger_entries where account_id = $1 and type = 'settle'`,
-    [account_id],
-  );
+  const { chat_calls } = stage.test.app.limits;
+  const settled = () =>
+    db.query<Entry>(`select ref, model, route from ledger_entries where account_id = $1 and type = 'settle'`, [
+      account_id,
+    ]);
   const recorded = () =>
     db.query<Row>('select id, key_id, model, status, cost from chat_calls where account_id = $1', [account_id]);
-  await expect.poll(async () => (await recorded()).filter(({ cost }) => cost > 0n).length).toBe(entries.length);
+  const look = async () => ({
+    in_use: chat_calls.state.in_use,
+    held: (await ask('GET', '/v1/balance')).json.held.exact,
+    without_record: (await settled()).length - (await recorded()).filter(({ cost }) => cost > 0n).length,
+  });
+  await expect.poll(look).toEqual({ in_use: 0, held: '0.000000', without_record: 0 });
+  const entries = await settled();
   const [sum] = await db.query<{ lost: bigint }>(
     'select coalesce(-sum(loss), 0)::bigint as lost from ledger_entries where account_id = $1',
     [account_id],

@@ -112,7 +112,9 @@ test.each(['[[cut]]', '[[fail]]'])(
     expect(stream.status).toBe(200);
     expect(stream.text).toMatch(/text_delta[^]*event: error\ndata: .*"upstream_error"/);
     expect(stream.text).not.toContain('message_stop');
-    expect(Number((await client.call('GET', '/v1/balance')).json.balance.exact)).toBeLessThan(before);
+    await expect
+      .poll(async () => Number((await client.call('GET', '/v1/balance')).json.balance.exact))
+      .toBeLessThan(before);
   },
 );
 

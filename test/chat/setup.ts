@@ -56,6 +56,9 @@ export async function setStage(options: TestAppOptions & { more?: string; provid
   return { test, client: await test.client(), upstream, stop };
 }
 
+/** For reports of usage: the default is this month, without what was charged just before its beginning. */
+export const yesterday = new Date(Date.now() - 86_400_000).toISOString().slice(0, 10);
+
 export const hello = [{ role: 'user', content: 'Hello' }];
 
 /** An answer of an upstream of completions style. */

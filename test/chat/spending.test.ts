@@ -227,10 +227,19 @@ describe('the input of a chat hold', () => {
 it.each([{ credit: '0.126' }, { limit: '0.126' }])(
   'money that a call may cost beyond its hold is reserved for it: %j',
   async (poor) => {
-    const bills = playGreedy(stage.upstream, names, () => 300);
+    const are_refused = Promise.withResolvers<void>();
+    const bills = playGreedy(stage.upstream, names, () => are_refused.promise);
     const client = await stage.test.client(poor);
+    let refused = 0;
     const body = { messages: dense(2_000), max_tokens: 1, stream: true }; // twenty times a hold are 0.1, a cost is 0.0125
-    const answers = await Promise.all(Array.from({ length: 24 }, () => ask(client, body)));
+    const asking = Array.from({ length: 24 }, async () => {
+      const answer = await ask(client, body);
+      if (answer.status !== 200) refused += 1;
+      return answer;
+    });
+    await expect.poll(() => refused).toBe(15);
+    are_refused.resolve();
+    const answers = await Promise.all(asking);
     expect(answers.filter(({ status }) => status === 200).length).toBe(9);
     const { spent, lost } = await standing(client);
     expect({ billed: costOf(bills), lost }).toEqual({ billed: spent, lost: 0 });
