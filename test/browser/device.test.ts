@@ -13,7 +13,7 @@ const limit = { timeout: 300_000 };
 beforeAll(async () => {
   stage = await startWithZoe();
   ({ service, chromium, zoe } = stage);
-}, 180_000);
+});
 
 afterAll(() => stage?.stop());
 

@@ -2,6 +2,7 @@ import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startTestApp, type TestApp } from '../helpers/app.ts';
 import { launchBrowser } from '../helpers/browser.ts';
+import { contextOf } from '../helpers/dashboard.ts';
 
 let service: TestApp;
 let chromium: Awaited<ReturnType<typeof launchBrowser>>;
@@ -20,7 +21,7 @@ type Opened = { page: Page; requests: string[]; problems: string[] };
 
 /** Opens a page and collects everything that it asks for and complains about. */
 async function open(path: string): Promise<Opened> {
-  const page = await chromium.browser.newPage({ viewport: { width: 1280, height: 900 } });
+  const page = await (await contextOf(chromium.browser)).newPage();
   const requests: string[] = [];
   const problems: string[] = [];
   page.on('request', (request) => requests.push(request.url()));
@@ -47,7 +48,7 @@ describe('/docs', () => {
     expect(requests).toContain(`${service.url}/openapi.json`);
     expect(requests.filter((url) => !url.startsWith(`${service.url}/`) && !/^(data|blob):/.test(url))).toEqual([]);
     expect(problems).toEqual([]);
-    await page.close();
+    await page.context().close();
   });
 
   test('sends requests with a key that is typed in', async () => {
@@ -66,7 +67,7 @@ describe('/docs', () => {
     expect(response.status()).toBe(202);
     expect(await response.json()).toMatchObject({ model: 'sandbox/image', status: 'succeeded' });
     expect(problems).toEqual([]);
-    await page.close();
+    await page.context().close();
   });
 
   test('cannot reach another server', async () => {
@@ -80,8 +81,8 @@ describe('/docs', () => {
       }
     });
     expect(outcome).toBe('refused');
-    expect(problems.join('\n')).toContain('Content Security Policy');
-    await page.close();
+    await expect.poll(() => problems.join('\n')).toContain('Content Security Policy');
+    await page.context().close();
   });
 
   test('has a script that is compressed and cacheable', async () => {
@@ -102,7 +103,7 @@ describe('/', () => {
     await page.waitForURL(`${service.url}/guide/reference`);
     expect(requests[0]).toBe(`${service.url}/`);
     expect(problems.filter((text) => !/status of 401/.test(text))).toEqual([]); // nobody has signed in yet
-    await page.close();
+    await page.context().close();
   });
 
   test('is a page that loads nothing', async () => {

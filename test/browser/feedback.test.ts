@@ -30,7 +30,7 @@ beforeAll(async () => {
   for (const reference_id of [task, call]) {
     await client.call('POST', '/v1/feedback', { reference_id, score: 0.5, ...words });
   }
-}, 180_000);
+});
 
 afterAll(async () => {
   await chromium?.close();

@@ -19,7 +19,7 @@ beforeAll(async () => {
   chromium = await launchBrowser();
   owner = await ownerOfNew(service);
   ({ page } = await watchedPage(await contextOf(chromium.browser, { reducedMotion: 'reduce' }), service.url));
-}, 180_000);
+});
 
 afterAll(async () => {
   await chromium?.close();

@@ -33,6 +33,7 @@ afterAll(async () => {
 /** Opens an address as one does by clicking on it, and collects what the browser complains about. */
 async function open(url: string): Promise<{ page: Page; problems: string[] }> {
   const page = await browser.newPage({ viewport: { width: 400, height: 300 } });
+  page.setDefaultTimeout(patience.timeout);
   const problems: string[] = [];
   page.on('console', (message) => problems.push(message.text()));
   await page.goto(url);
@@ -73,8 +74,8 @@ describe('a file link in Chromium', () => {
   test('shows an image in the middle of the window', async () => {
     const { url } = await files.publish(await samples.sampleImage('png', 100, 50));
     const { page, problems } = await open(url);
-    const box = await page.locator('img').boundingBox();
-    expect(box).toEqual({ x: 150, y: 125, width: 100, height: 50 });
+    const box = () => page.locator('img').boundingBox();
+    await expect.poll(box, patience).toEqual({ x: 150, y: 125, width: 100, height: 50 });
     expect(problems).toEqual([]);
     await page.close();
   });
@@ -92,6 +93,7 @@ describe('a file link in Chromium', () => {
   test('downloads an unsupported file under a good name and shows nothing', async () => {
     const { key, url } = await files.publish(Buffer.from('<script>document.title = "ran"</script>'), 'bin');
     const page = await browser.newPage();
+    page.setDefaultTimeout(patience.timeout);
     const [download] = await Promise.all([page.waitForEvent('download'), page.goto(url).catch(() => undefined)]);
     expect(download.suggestedFilename()).toBe(`${key.split('/')[1]}-0.bin`);
     await page.close();

@@ -19,7 +19,7 @@ beforeAll(async () => {
   service = await startTestApp({ worker: false });
   chromium = await launchBrowser();
   empty = await ownerOfNew(service, 'Empty', 0n);
-}, 180_000);
+});
 
 afterAll(async () => {
   await chromium?.close();

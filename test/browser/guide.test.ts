@@ -182,8 +182,11 @@ describe('the guide in a browser', () => {
     const { page, problems } = await open('/guide/embeddings', {
       permissions: ['clipboard-read', 'clipboard-write'],
     });
-    await page.getByRole('button', { name: 'Copy' }).first().click();
-    await page.getByRole('button', { name: 'Copied' }).waitFor();
+    // It says so for a moment only.
+    await Promise.all([
+      page.getByRole('button', { name: 'Copied' }).waitFor(),
+      page.getByRole('button', { name: 'Copy' }).first().click(),
+    ]);
     const copied: string = await page.evaluate('navigator.clipboard.readText()');
     expect(copied).toContain(`curl -sS ${service.url}/v1/embeddings`);
     await page.locator('a[rel=next]').click();
@@ -233,13 +236,13 @@ describe('the guide in a browser', () => {
 
   test.each([{}, phone])('has no button on an example: %o', async (options) => {
     const { page } = await open('/guide/path-sdk', options);
+    await expect.poll(() => page.getByRole('button', { name: 'Copy' }).count()).toBeGreaterThan(4);
     const overlaps: string[] = await page.evaluate(`[...document.querySelectorAll('.example')].flatMap((each) => {
       const [text, button] = ['pre', 'button'].map((part) => each.querySelector(part).getBoundingClientRect());
       const is_apart = text.right <= button.left || text.top >= button.bottom;
       return is_apart ? [] : [each.textContent];
     })`);
     expect(overlaps).toEqual([]);
-    await expect.poll(() => page.getByRole('button', { name: 'Copy' }).count()).toBeGreaterThan(4);
     await page.context().close();
   });
 
@@ -252,7 +255,7 @@ describe('the guide in a browser', () => {
     await page.getByRole('button', { name: 'Dark' }).click();
     await link.click();
     await page.waitForURL(/webhooks$/);
-    expect(await page.evaluate('document.documentElement.dataset.mantineColorScheme')).toBe('dark');
+    await expect.poll(() => page.evaluate('document.documentElement.dataset.mantineColorScheme')).toBe('dark');
     await page.context().close();
   });
 });
@@ -326,7 +329,7 @@ describe('the API reference in the guide', () => {
     await page.waitForURL(/\/guide\/reference-tasks#cancel-a-task$/);
     const heading = page.getByRole('heading', { name: 'Cancel a task' });
     await heading.waitFor();
-    expect((await heading.boundingBox())?.y).toBeLessThan(300);
+    await expect.poll(async () => (await heading.boundingBox())?.y).toBeLessThan(300);
     expect(problems).toEqual([]);
     await page.locator('p', { hasText: '/v1/tasks/{id}/cancel' }).getByRole('link', { name: 'Try it' }).click();
     await page.getByRole('heading', { name: 'Cancel a task' }).waitFor();
@@ -336,15 +339,17 @@ describe('the API reference in the guide', () => {
   test('shows its examples in the language that the reader chose, by the keyboard too, on every page', async () => {
     const { page, problems } = await open('/guide/reference-tasks');
     const shown = () =>
-      page.locator('.sample:visible').evaluateAll((all) => all.map((each) => each.getAttribute('data-language')));
-    expect(new Set(await shown())).toEqual(new Set(['curl']));
+      page
+        .locator('.sample:visible')
+        .evaluateAll((all) => [...new Set(all.map((each) => each.getAttribute('data-language')))]);
+    await expect.poll(shown).toEqual(['curl']);
     await page.getByRole('radio', { name: 'curl' }).first().focus();
     await page.keyboard.press('ArrowRight');
     await page.keyboard.press('ArrowRight');
-    expect(new Set(await shown())).toEqual(new Set(['Python']));
+    await expect.poll(shown).toEqual(['Python']);
     await page.goto(`${service.url}/guide/reference-money#get-usage`);
     await page.getByRole('radio', { name: 'Python' }).first().waitFor();
-    expect(new Set(await shown())).toEqual(new Set(['Python']));
+    await expect.poll(shown).toEqual(['Python']);
     expect(problems).toEqual([]);
     await page.context().close();
   });

@@ -51,7 +51,7 @@ async function callWith(key: string): Promise<string | number> {
 
 test(
   'an owner creates a key, uses it by curl, rotates it and deletes it, all by keyboard',
-  { timeout: 180_000 },
+  { timeout: 300_000 },
   async () => {
     const context = await contextOf(chromium.browser);
     const { page, problems } = await watchedPage(context, service.url);
@@ -77,7 +77,7 @@ test(
     await keyboard.enter('button', 'I have copied it');
     await dialog.waitFor({ state: 'hidden' });
     await keyboard.isOn('button', 'Create a key');
-    expect(await page.content()).not.toContain(secret);
+    await expect.poll(() => page.content()).not.toContain(secret);
     expect(page.url()).not.toContain('mdl_');
 
     await page.reload();
@@ -247,7 +247,7 @@ test('a viewer sees the keys and why creating them is not possible', async () =>
 
 test.each(depth(['dark'] as const, ['light', 'dark'] as const))(
   'the webhook setup and every tab of the settings fit a phone in %s',
-  { timeout: 240_000 },
+  { timeout: 300_000 },
   async (scheme) => {
     const context = await contextOf(chromium.browser, { colorScheme: scheme, viewport: { width: 360, height: 780 } });
     const { page, problems } = await watchedPage(context, service.url);

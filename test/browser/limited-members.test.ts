@@ -37,7 +37,7 @@ beforeAll(async () => {
     });
     if (answer.status !== 200) throw new Error(await answer.text());
   }
-}, 180_000);
+});
 
 afterAll(async () => {
   await chromium?.close();
@@ -45,7 +45,7 @@ afterAll(async () => {
   await service?.stop();
 });
 
-const limit = { timeout: 240_000 };
+const limit = { timeout: 300_000 };
 const phone = { viewport: { width: 390, height: 844 } };
 
 /** Creates a key on the page of keys, whose form says what a key of one project reads. */

@@ -21,7 +21,7 @@ beforeAll(async () => {
   if (typeof project === 'string') throw new Error(project);
   ids = await insertKeys(db, client.account_id, 1_000, project.id);
   chromium = await launchBrowser();
-}, 180_000);
+});
 
 afterAll(async () => {
   await chromium?.close();
@@ -30,7 +30,7 @@ afterAll(async () => {
 
 const at = (path: string, options: object = {}) => ({ user_id: operator, path, ...options });
 
-const limit = { timeout: 180_000 };
+const limit = { timeout: 300_000 };
 const phone = { colorScheme: 'dark', viewport: { width: 390, height: 844 } } as const;
 
 test.each([

@@ -42,6 +42,7 @@ type Opened = { page: Page; answers: Response[]; problems: string[]; elsewhere: 
 /** Opens an address; every request to an origin that is neither the service's nor the address's own is refused and told. */
 async function open(url: string): Promise<Opened> {
   const page = await chromium.browser.newPage({ viewport: { width: 900, height: 600 } });
+  page.setDefaultTimeout(patience.timeout);
   const opened: Opened = { page, answers: [], problems: [], elsewhere: [] };
   const ours = [service.url, new URL(url).origin];
   await page.route(
@@ -85,9 +86,18 @@ async function seek(page: Page, seconds: number): Promise<void> {
   await expect.poll(() => ask(page), patience).toMatchObject({ seconds, seeking: false, ended: false, error: null });
 }
 
-/** Not before what was sought is on the screen. */
+/** Not before what was sought is on the screen, which is a moment after it was found. Needs a page that may run scripts. */
 async function frameAt(page: Page, seconds: number): Promise<Buffer> {
-  await seek(page, seconds);
+  await page.evaluate(`new Promise((resolve) => {
+    const video = document.querySelector('video');
+    const wait = () => video.requestVideoFrameCallback((_, { mediaTime }) => {
+      if (Math.abs(mediaTime - ${seconds}) < 0.2) resolve();
+      else wait();
+    });
+    wait();
+    video.currentTime = ${seconds};
+  })`);
+  await expect.poll(() => ask(page), patience).toMatchObject({ seconds, seeking: false, ended: false, error: null });
   return page.locator('video').screenshot();
 }
 
@@ -146,9 +156,15 @@ describe('the time code of a video', () => {
         await make('sandbox/video', { prompt: 'Waves '.repeat(60), duration: 1.5, aspect_ratio }),
       );
       await page.setViewportSize({ width: 500, height: 280 });
-      const [covered, clear] = [await timeCodeAt(page, 0.5, true), await timeCodeAt(page, 0.5, false)];
-      expect(covered.equals(clear)).toBe(true);
-      expect(await changedPixels(covered, await timeCodeAt(page, 1.25, true))).toBeGreaterThan(10);
+      // What was sought is on the screen a moment after it was found.
+      let covered = await timeCodeAt(page, 0.5, true);
+      const isClear = async () => {
+        covered = await timeCodeAt(page, 0.5, true);
+        return covered.equals(await timeCodeAt(page, 0.5, false));
+      };
+      await expect.poll(isClear, patience).toBe(true);
+      const changed = async () => changedPixels(covered, await timeCodeAt(page, 1.25, true));
+      await expect.poll(changed, patience).toBeGreaterThan(10);
       await page.close();
     },
   );
@@ -159,7 +175,7 @@ describe('an image of the sandbox', () => {
     const { page, problems, elsewhere } = await open(
       await make('sandbox/image', { prompt: 'Hello', width: 320, height: 200 }),
     );
-    expect(await page.locator('img').boundingBox()).toMatchObject({ width: 320, height: 200 });
+    await expect.poll(() => page.locator('img').boundingBox(), patience).toMatchObject({ width: 320, height: 200 });
     expect({ problems, elsewhere }).toEqual({ problems: [], elsewhere: [] });
     await page.close();
   });
@@ -198,8 +214,8 @@ describe('the pages of the service', () => {
     await page.setViewportSize({ width: 390, height: 844 });
     await page.getByRole('link', { name: 'API reference' }).click();
     await page.getByRole('heading', { name: 'API reference', level: 1 }).waitFor();
-    const wider_px = await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth');
-    expect(wider_px).toBeLessThanOrEqual(1);
+    const wider_px = () => page.evaluate<number>('document.documentElement.scrollWidth - innerWidth');
+    await expect.poll(wider_px, patience).toBeLessThanOrEqual(1);
     const others = problems.filter((text) => !/status of 401/.test(text)); // nobody has signed in yet
     expect({ others, elsewhere }).toEqual({ others: [], elsewhere: [] });
     await page.close();

@@ -35,7 +35,7 @@ beforeAll(async () => {
   const { db } = service.app;
   const account = await createAccount(db, { name: 'Own', currency: 'USD', initial_credit: 5_000_000n }, new Date());
   user_id = await ownerOf(db, account.id, new Date());
-}, 180_000);
+});
 
 afterAll(async () => {
   await chromium?.close();
@@ -73,17 +73,17 @@ test('a recording is attached to a message of chat, and the model gets it as WAV
   await page.getByRole('button', { name: 'Record', exact: true }).click();
   await record(page);
   expect(await durationIn(page)).toBeGreaterThan(0.9);
-  expect(await panelOf(page).innerText()).toMatch(/\d:\d\d, \d+ kB/);
+  await expect.poll(() => panelOf(page).innerText(), patience).toMatch(/\d:\d\d, \d+ kB/);
   expect(await violationsIn(page)).toEqual([]);
   await page.keyboard.press('Enter'); // on the button that attaches
   await page.getByRole('group', { name: 'Attached files' }).getByText('Recording.wav').waitFor();
-  expect(await panelOf(page).count()).toBe(0);
+  await expect.poll(() => panelOf(page).count(), patience).toBe(0);
   await page.getByRole('textbox', { name: 'Message' }).fill('What do you hear?');
   await page.getByRole('button', { name: 'Send' }).click();
   const log = page.getByRole('log', { name: 'Conversation with House ear' });
   await log.getByText(/There is audio \(wav, \d{5,} bytes\)/).waitFor();
   await leave({ page, ...rest });
-}, 240_000);
+});
 
 test('a recording is written down by a model that transcribes, and one that is discarded goes nowhere', async () => {
   const { page, ...rest } = await open('/playground?model=sandbox%2Ftranscript', { width: 390, height: 844 });
@@ -92,7 +92,7 @@ test('a recording is written down by a model that transcribes, and one that is d
   await record(page);
   expect(await sidewaysOf(page)).toBe(0);
   await panelOf(page).getByRole('button', { name: 'Discard' }).click();
-  expect(await panelOf(page).count()).toBe(0);
+  await expect.poll(() => panelOf(page).count(), patience).toBe(0);
   await expect.poll(() => page.evaluate(`document.activeElement.ariaLabel`), patience).toBe('Recording: record');
   await button.click();
   await record(page);
@@ -103,7 +103,7 @@ test('a recording is written down by a model that transcribes, and one that is d
   await page.getByText('Good morning.').last().waitFor();
   await page.getByText('Succeeded').first().waitFor();
   await leave({ page, ...rest });
-}, 240_000);
+});
 
 test('the microphone is off again where a recording cannot begin', async () => {
   const visiting = await open('/playground?model=sandbox%2Ftranscript');
@@ -122,10 +122,11 @@ test('the microphone is off again where a recording cannot begin', async () => {
   await page.reload();
   await page.getByRole('button', { name: 'Recording: record' }).click();
   expect(await panelOf(page).getByRole('alert').innerText()).toMatch(/This browser cannot record/);
-  expect(await page.evaluate(`globalThis.stream.getTracks().map(({ readyState }) => readyState)`)).toEqual(['ended']);
-  expect(await page.evaluate(`globalThis.is_closed`)).toBe(true);
+  const tracks = () => page.evaluate(`globalThis.stream.getTracks().map(({ readyState }) => readyState)`);
+  await expect.poll(tracks, patience).toEqual(['ended']);
+  await expect.poll(() => page.evaluate(`globalThis.is_closed`), patience).toBe(true);
   await leave(visiting);
-}, 120_000);
+});
 
 describe('what stands in the way has a sentence', () => {
   /** The browser as it is then. */
@@ -140,27 +141,23 @@ describe('what stands in the way has a sentence', () => {
     ['a microphone that another program uses', refusedBy('NotReadableError'), /Another program uses the microphone/],
     ['a browser that cannot record', 'delete globalThis.MediaRecorder', /This browser cannot record/],
   ];
-  test.each(obstacles)(
-    '%s',
-    async (_name, script, sentence) => {
-      const visiting = await open('/playground?model=sandbox%2Ftranscript');
-      const { page } = visiting;
-      await page.addInitScript(script);
-      await page.reload();
-      await page.getByRole('button', { name: 'Recording: record' }).click();
-      const panel = panelOf(page);
-      expect(await panel.getByRole('alert').innerText()).toMatch(sentence);
-      expect(await panel.getByRole('alert').innerText()).toMatch(/hoose an audio file instead/);
-      expect(await violationsIn(page)).toEqual([]);
-      await panel.getByRole('button', { name: 'Close' }).click();
-      expect(await panel.count()).toBe(0);
-      await expect
-        .poll(() => page.getByRole('button', { name: 'Recording: choose an audio file' }).isEnabled(), patience)
-        .toBe(true);
-      await leave(visiting);
-    },
-    120_000,
-  );
+  test.each(obstacles)('%s', async (_name, script, sentence) => {
+    const visiting = await open('/playground?model=sandbox%2Ftranscript');
+    const { page } = visiting;
+    await page.addInitScript(script);
+    await page.reload();
+    await page.getByRole('button', { name: 'Recording: record' }).click();
+    const panel = panelOf(page);
+    expect(await panel.getByRole('alert').innerText()).toMatch(sentence);
+    expect(await panel.getByRole('alert').innerText()).toMatch(/hoose an audio file instead/);
+    expect(await violationsIn(page)).toEqual([]);
+    await panel.getByRole('button', { name: 'Close' }).click();
+    await expect.poll(() => panel.count(), patience).toBe(0);
+    await expect
+      .poll(() => page.getByRole('button', { name: 'Recording: choose an audio file' }).isEnabled(), patience)
+      .toBe(true);
+    await leave(visiting);
+  });
 });
 
 function refusedBy(name: string): string {
@@ -172,11 +169,14 @@ test('where a conversation has room for little, a recording is no longer than th
   const megabytes = Buffer.alloc(19_936_000);
   await page.locator('input[type=file]').setInputFiles({ name: 'long.wav', mimeType: 'audio/wav', buffer: megabytes });
   await page.getByText('long.wav').waitFor();
-  await page.getByRole('button', { name: 'Record', exact: true }).click();
-  await panelOf(page).getByText('of at most 0:01').waitFor();
+  // It is shown while it records: for a second.
+  await Promise.all([
+    panelOf(page).getByText('of at most 0:01').waitFor(),
+    page.getByRole('button', { name: 'Record', exact: true }).click(),
+  ]);
   await panelOf(page).getByLabel('Recording', { exact: true }).waitFor(); // it stops by itself
   expect(await durationIn(page)).toBeLessThanOrEqual(1);
   await panelOf(page).getByRole('button', { name: 'Attach' }).click();
   await page.getByText('Recording.wav').waitFor(); // within the limit of all files
   await leave({ page, ...rest });
-}, 240_000);
+});

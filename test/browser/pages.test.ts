@@ -4,7 +4,16 @@ import { firstOperator } from '../../src/accounts/members.ts';
 import { startTestApp, type Client, type TestApp } from '../helpers/app.ts';
 import { launchBrowser } from '../helpers/browser.ts';
 import { limits } from '../helpers/catalog.ts';
-import { bringAxe, followLink, settled, sidewaysOf, signIn, violationsIn, watchedPage } from '../helpers/dashboard.ts';
+import {
+  bringAxe,
+  contextOf,
+  followLink,
+  settled,
+  sidewaysOf,
+  signIn,
+  violationsIn,
+  watchedPage,
+} from '../helpers/dashboard.ts';
 import { unseenIn } from '../helpers/keyboard.ts';
 import { depth } from '../helpers/depth.ts';
 import { lostCellsIn, phone, smallTargetsIn, strayButtonsIn } from '../helpers/phone.ts';
@@ -107,7 +116,7 @@ describe.each(looks.filter(({ look }) => depth(['a phone'], [look]).includes(loo
   '$look',
   ({ colorScheme, width }) => {
     it('shows its pages completely, without a finding of axe, from this service alone', async () => {
-      const context = await chrome.browser.newContext({
+      const context = await contextOf(chrome.browser, {
         colorScheme,
         viewport: { width, height: 900 },
         reducedMotion: 'reduce',
@@ -116,7 +125,6 @@ describe.each(looks.filter(({ look }) => depth(['a phone'], [look]).includes(loo
       await signIn(page, service.app, operator);
       await bringAxe(page);
       const faults: string[] = [];
-      page.setDefaultTimeout(120_000);
       for (const [name, path] of [...pages].filter(
         ([page_name]) => depth(usual_pages, undefined)?.includes(page_name) ?? true,
       )) {
@@ -133,7 +141,7 @@ describe.each(looks.filter(({ look }) => depth(['a phone'], [look]).includes(loo
       await context.close();
       expect(faults).toEqual([]);
       expect(problems).toEqual([]);
-    }, 180_000);
+    });
   },
 );
 
@@ -152,9 +160,8 @@ const more_pages = {
 
 describe('a phone of 390 pixels', () => {
   it('shows every page without sideways scrolling, lists as cards, and nothing that a finger may miss', async () => {
-    const context = await chrome.browser.newContext(phone);
+    const context = await contextOf(chrome.browser, phone);
     const { page, problems } = await watchedPage(context, service.url);
-    page.setDefaultTimeout(120_000);
     await signIn(page, service.app, operator);
     const faults: string[] = [];
     for (const [name, path] of [...pages, ...Object.entries(more_pages)]) {
@@ -171,7 +178,7 @@ describe('a phone of 390 pixels', () => {
   }, 300_000);
 
   it('shows a row of a list as a card: its title, and each value beside the name of its column', async () => {
-    const context = await chrome.browser.newContext(phone);
+    const context = await contextOf(chrome.browser, phone);
     const { page } = await watchedPage(context, service.url);
     await signIn(page, service.app, operator, '/admin/accounts');
     const table = page.getByRole('table', { name: 'Accounts, newest first' });
@@ -190,12 +197,12 @@ describe('a phone of 390 pixels', () => {
     expect(cells[1]?.label).toMatch(/^"Status"/);
     expect(cells.every(({ left }) => left < 40)).toBe(true);
     await context.close();
-  }, 60_000);
+  });
 });
 
 describe('the dashboard before sign-in', () => {
   it('loads at most 250 KiB of JavaScript for the sign-in page and Home', async () => {
-    const { page } = await watchedPage(await chrome.browser.newContext(), service.url);
+    const { page } = await watchedPage(await contextOf(chrome.browser), service.url);
     const scripts: Request[] = [];
     page.on('requestfinished', (request) => {
       if (request.resourceType() === 'script') scripts.push(request);
@@ -211,7 +218,7 @@ describe('the dashboard before sign-in', () => {
   });
 
   it('leads to the sign-in page and from there to the requested page', async () => {
-    const { page, problems } = await watchedPage(await chrome.browser.newContext(), service.url);
+    const { page, problems } = await watchedPage(await contextOf(chrome.browser), service.url);
     await page.goto(`${service.url}/activity?status=failed&tab=tasks`);
     await page.getByRole('heading', { level: 1, name: 'Sign in' }).waitFor();
     expect(new URL(page.url()).search).toBe(`?next=${encodeURIComponent('/activity?status=failed&tab=tasks')}`);
@@ -221,22 +228,18 @@ describe('the dashboard before sign-in', () => {
 
   const strangers_pages = ['/sign-in?token=wrong', '/invitation?id=x', '/sign-in', '/reset-password?token=x'];
 
-  it.each(strangers_pages.slice(0, depth(2, strangers_pages.length)))(
-    'has no finding of axe on %s',
-    async (path) => {
-      const viewport = { width: 360, height: 800 };
-      const context = await chrome.browser.newContext({ colorScheme: 'light', viewport, reducedMotion: 'reduce' });
-      const { page, problems } = await watchedPage(context, service.url);
-      await page.goto(service.url + path);
-      await settled(page);
-      expect(await violationsIn(page)).toEqual([]);
-      expect(await sidewaysOf(page)).toBe(0);
-      await page.emulateMedia({ colorScheme: 'dark' });
-      await page.locator('[data-mantine-color-scheme=dark]').first().waitFor();
-      expect(await violationsIn(page)).toEqual([]);
-      expect(problems).toEqual([]);
-      await context.close();
-    },
-    60_000,
-  );
+  it.each(strangers_pages.slice(0, depth(2, strangers_pages.length)))('has no finding of axe on %s', async (path) => {
+    const viewport = { width: 360, height: 800 };
+    const context = await contextOf(chrome.browser, { colorScheme: 'light', viewport, reducedMotion: 'reduce' });
+    const { page, problems } = await watchedPage(context, service.url);
+    await page.goto(service.url + path);
+    await settled(page);
+    expect(await violationsIn(page)).toEqual([]);
+    expect(await sidewaysOf(page)).toBe(0);
+    await page.emulateMedia({ colorScheme: 'dark' });
+    await page.locator('[data-mantine-color-scheme=dark]').first().waitFor();
+    expect(await violationsIn(page)).toEqual([]);
+    expect(problems).toEqual([]);
+    await context.close();
+  });
 });

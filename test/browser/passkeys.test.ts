@@ -20,7 +20,7 @@ const password = 'correct horse battery';
 beforeAll(async () => {
   service = await startTestApp({ worker: false, env: await localhost() });
   chromium = await launchBrowser();
-}, 180_000);
+});
 
 afterAll(async () => {
   await chromium?.close();

@@ -28,7 +28,7 @@ beforeAll(async () => {
   ({ page, problems } = await watchedPage(context, service.url));
   keyboard = keyboardOf(page);
   await signIn(page, service.app, await ownerOf(db, account.id, new Date()));
-}, 180_000);
+});
 
 afterAll(async () => {
   await chromium?.close();
@@ -54,7 +54,7 @@ test('an image is made by keyboard alone, with its price before and its cost aft
   await keyboard.enter('link', 'All details of this task');
   await page.waitForURL(({ pathname }) => pathname.startsWith('/tasks/task_'));
   await page.getByRole('heading', { name: 'Task', level: 1 }).waitFor();
-}, 180_000);
+});
 
 test('a mistake in the input is shown at its field, and nothing can be run', async () => {
   await open('/playground?model=sandbox%2Fimage');
@@ -65,7 +65,7 @@ test('a mistake in the input is shown at its field, and nothing can be run', asy
   expect(await violationsIn(page)).toEqual([]);
   await width.fill('64');
   await expect.poll(() => page.getByRole('button', { name: /^Run/ }).isEnabled(), patience).toBe(true);
-}, 180_000);
+});
 
 test('an earlier run returns its parameters, and a link carries them to others', async () => {
   await open('/playground?model=sandbox%2Fimage');
@@ -78,14 +78,17 @@ test('an earlier run returns its parameters, and a link carries them to others',
   await page.reload();
   await expect.poll(() => prompt.inputValue(), patience).toBe('A green bicycle');
   await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
-  await page.getByRole('button', { name: 'Copy a link' }).click();
-  await page.getByRole('button', { name: 'Link copied' }).waitFor();
+  // It says so for a moment only.
+  await Promise.all([
+    page.getByRole('button', { name: 'Link copied' }).waitFor(),
+    page.getByRole('button', { name: 'Copy a link' }).click(),
+  ]);
   const link = new URL(await page.evaluate<string>('navigator.clipboard.readText()'));
   expect([...link.searchParams.keys()]).toEqual(['model', 'input']);
   await open('/');
   await page.goto(link.href);
   await expect.poll(() => prompt.inputValue(), patience).toBe('A green bicycle');
-}, 180_000);
+});
 
 /** A picture of this size, all of it red. */
 function redImage(size: number) {
@@ -98,6 +101,7 @@ test('a chat answers word by word in both styles, reads an image, and shows its 
   await keyboard.fill('Message', 'Good morning');
   const file = { name: 'red.png', mimeType: 'image/png', buffer: await redImage(32) };
   await page.locator('input[type=file]').setInputFiles(file);
+  await page.getByRole('group', { name: 'Attached files' }).getByText('red.png').waitFor();
   await page.getByText(/^Holds \$0\.\d+/).waitFor();
   await keyboard.tabTo('textbox', 'Message');
   await keyboard.press('Control+Enter');
@@ -125,7 +129,7 @@ test('a chat answers word by word in both styles, reads an image, and shows its 
   await expect.poll(() => code.innerText()).toContain('/v1/messages');
   await expect.poll(() => code.innerText()).toContain('"media_type": "image/png"');
   expect(await violationsIn(page)).toEqual([]);
-}, 180_000);
+});
 
 test('an output file becomes the input of another model', async () => {
   await open('/playground?model=sandbox%2Fedit');
@@ -136,7 +140,7 @@ test('an output file becomes the input of another model', async () => {
   const run = page.getByRole('button', { name: /^Run · holds/ });
   await run.click();
   await page.getByRole('img', { name: 'Result 1 of sandbox/edit' }).waitFor();
-}, 180_000);
+});
 
 test('documents are ordered by a query, with the hold before and the cost after', async () => {
   await open('/playground?model=sandbox%2Frerank');
@@ -158,7 +162,7 @@ test('documents are ordered by a query, with the hold before and the cost after'
   await keyboard.enter('link', 'All details of this call');
   await page.waitForURL(({ pathname }) => pathname.startsWith('/chats/req_'));
   await page.getByText('Search units').waitFor();
-}, 180_000);
+});
 
 test('a text is judged by its categories, free of charge', async () => {
   await open('/playground?model=sandbox%2Fmoderation');
@@ -170,7 +174,7 @@ test('a text is judged by its categories, free of charge', async () => {
   await expect.poll(() => rows.nth(1).innerText()).toMatch(/^hate\s+yes\s+0\.990$/);
   await expect.poll(() => rows.count()).toBe(14);
   expect(await violationsIn(page)).toEqual([]);
-}, 180_000);
+});
 
 test('the browser console has no errors after all that', () => {
   expect(problems).toEqual([]);

@@ -22,7 +22,7 @@ beforeAll(async () => {
   const account = await createAccount(db, { name: 'Own', currency: 'USD', initial_credit: 5_000_000n }, new Date());
   ({ page, problems } = await watchedPage(await contextOf(chromium.browser), service.url));
   await signIn(page, service.app, await ownerOf(db, account.id, new Date()));
-}, 180_000);
+});
 
 afterAll(async () => {
   await chromium?.close();
@@ -67,7 +67,9 @@ test('a prompt with variables is saved, filled in, changed, compared and opened 
 
   await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
   await page.getByRole('button', { name: 'Copy its link' }).click();
-  const link = await page.evaluate<string>('navigator.clipboard.readText()');
+  const copied = () => page.evaluate<string>('navigator.clipboard.readText()');
+  await expect.poll(copied, patience).toContain('prompt=');
+  const link = await copied();
   await page.goto(link);
   await expect.poll(() => message().inputValue(), patience).toBe('Greet {{name}} politely');
   await expect.poll(() => page.getByRole('textbox', { name: 'System prompt' }).inputValue()).toBe('Be kind.');

@@ -23,7 +23,7 @@ beforeAll(async () => {
   context = await contextOf(chromium.browser);
   ({ page, problems } = await watchedPage(context, service.url));
   await signIn(page, service.app, owner.user_id);
-}, 180_000);
+});
 
 afterAll(async () => {
   await chromium?.close();

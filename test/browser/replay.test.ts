@@ -25,7 +25,7 @@ beforeAll(async () => {
   key = okBody<NewKeyView>(await owner.post(`${owner.base}/keys`, { name: 'Website', log_content }));
   context = await contextOf(chromium.browser);
   ({ page, problems } = await watchedPage(context, service.url));
-}, 180_000);
+});
 
 afterAll(async () => {
   await chromium?.close();
@@ -46,7 +46,7 @@ models:
       - { provider: sandbox, upstream_model: chat }
 `;
 
-const limit = { timeout: 240_000 };
+const limit = { timeout: 300_000 };
 const patience = { timeout: 120_000 };
 
 async function call(body: object, status = 200): Promise<string> {
@@ -127,7 +127,7 @@ test(
     await log.getByText('“Name a mountain”').waitFor();
     await note.getByText(/stand for what was replaced/).waitFor();
     await note.getByRole('link', { name: 'The call' }).click();
-    expect(new URL(page.url()).pathname).toBe(`/chats/${id}`);
+    await page.waitForURL(({ pathname }) => pathname === `/chats/${id}`);
     await readers().first().waitFor();
     await expect.poll(() => readers().count()).toBe(1);
     expect(problems).toEqual([]);
@@ -147,7 +147,7 @@ test(
     await other.getByText('Only a look').waitFor();
     await page.getByRole('button', { name: 'Start over' }).click();
     await other.getByText('Only a look').waitFor({ state: 'detached' });
-    expect(new URL(page.url()).searchParams.has('call')).toBe(false);
+    await expect.poll(() => new URL(page.url()).searchParams.has('call')).toBe(false);
     await page.reload();
     await page.getByRole('heading', { level: 1, name: 'Playground' }).waitFor();
     await page.getByRole('button', { name: 'More for I am [email]' }).waitFor();

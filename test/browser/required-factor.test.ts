@@ -18,7 +18,7 @@ beforeAll(async () => {
   service = await startTestApp({ worker: false });
   chromium = await launchBrowser();
   owner = await ownerOfNew(service, 'Acme');
-}, 180_000);
+});
 
 afterAll(async () => {
   await chromium?.close();

@@ -29,7 +29,7 @@ beforeAll(async () => {
   service = await startTestApp({ worker: false, yaml });
   chromium = await launchBrowser();
   anna = await personWith('anna@example.com', 'Anna');
-}, 180_000);
+});
 
 afterAll(async () => {
   await chromium?.close();

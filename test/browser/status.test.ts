@@ -29,7 +29,7 @@ beforeAll(async () => {
     [new Date(Date.now() - 5 * 86_400_000)],
   );
   await addUpModelHours(open.app);
-}, 180_000);
+});
 
 afterAll(async () => {
   await chromium?.close();
