@@ -61,7 +61,7 @@ beforeAll(async () => {
     kind: chat
     max_output_tokens: 1000
     price: *price
-    routes: [{ provider: gem, upstream_model: gemini-z, timeout: { first_byte: 60s, total: 60s } }]
+    routes: [{ provider: gem, upstream_model: gemini-z, timeout: { first_byte: 600s, idle: 600s, total: 600s } }]
 `;
   stage = await setStage({
     more: more + others,
@@ -469,7 +469,7 @@ test('linked files share the memory quota until they are sent, and one account l
     }).catch(() => 'left');
   };
   const calls = Array.from({ length: 8 }, () => call(stage.client.key));
-  await expect.poll(reached).toBe(4); // 57 MB each, of 537
+  await expect.poll(reached, { timeout: 240_000 }).toBe(4); // 57 MB each, of 537
   expect(await untilStill(reached)).toBe(4);
   const other = await stage.test.client();
   calls.push(call(other.key));
@@ -482,4 +482,4 @@ test('linked files share the memory quota until they are sent, and one account l
   const content = [image(`${files_url}/medium`)];
   const seen = await ask('completions', false, { model: 'acme/patient-gem', messages: [{ role: 'user', content }] });
   expect(seen).toMatchObject({ status: 200, text: 'Seen' });
-}, 180_000);
+});

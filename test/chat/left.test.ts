@@ -36,7 +36,7 @@ function modelOf(name: string, style: Style, reasons: boolean): string {
       - { unit: cache_write_1h_token, per: 1000000, amount: "2.00" }
       - { unit: output_token, per: 1000000, amount: "1.00" }
     ${reasons ? 'capabilities: [thinking]' : ''}
-    routes: [{ provider: ${providers[style]}, upstream_model: ${name}${options}, timeout: { first_byte: 2s, idle: 2s, total: 8s } }]`;
+    routes: [{ provider: ${providers[style]}, upstream_model: ${name}${options} }]`;
 }
 
 const rows = styles.flatMap((style) =>
