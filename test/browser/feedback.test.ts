@@ -94,7 +94,8 @@ test('the page Speed has the mean of the scores, and none where there are none',
   const lonely = await ownerOfNew(service, 'Lonely');
   const theirs = await service.client({ account_id: lonely.account_id });
   const messages = [{ role: 'user', content: 'Hello' }];
-  await theirs.call('POST', '/v1/chat/completions', { model: 'sandbox/chat', messages });
+  const { headers } = await theirs.call('POST', '/v1/chat/completions', { model: 'sandbox/chat', messages });
+  await theirs.call('GET', `/v1/chat/${headers.get('x-request-id')}`); // waits for the record
   const { page: empty } = await pageOf(lonely.user_id, '/speed');
   await empty.getByText('To the end').first().waitFor();
   expect(await empty.getByText(/from −1 to \+1/).count()).toBe(0);
