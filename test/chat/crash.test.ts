@@ -21,7 +21,7 @@ async function startServer() {
   return embedded;
 }
 
-/** The node's word that it is alive, every 2 s, waits for the disk, too: until the crash it cannot be written. */
+/** Keeps the node until the crash from saying that it is alive, which it does every 2 s and which waits for the disk, too. */
 async function silenceNode(url: string): Promise<void> {
   const client = new pg.Client({ connectionString: url });
   client.on('error', () => undefined); // the crash

@@ -111,7 +111,7 @@ async function recordOf(client: Client, model: string): Promise<Recorded> {
 }
 
 /**
- * Time in which the service reads what has come, in the same process as the upstream. A request that is begun later and
+ * Waits until the service has read what has come, in the same process as the upstream: a request that is begun later and
  * answered shows that this process has read since, however slow it is.
  */
 async function untilRead(): Promise<void> {
