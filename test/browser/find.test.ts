@@ -28,10 +28,10 @@ afterAll(async () => {
 });
 
 /** As text: it runs in the page, which reads nothing again by itself then, unless it is told that something has changed. */
-const without_long_intervals = `
+const without_long_intervals = `{
   const begin = globalThis.setInterval;
   globalThis.setInterval = (act, ms, ...rest) => begin(act, ms >= 5_000 ? 2 ** 30 : ms, ...rest);
-`;
+}`;
 
 async function generate(prompt: string): Promise<string> {
   const body = { model: 'sandbox/image', input: { prompt, width: 16, height: 16 } };
