@@ -38,7 +38,7 @@ ${providers.replaceAll('URL', upstream.url)}models:
     price: *price
     routes:
       - { provider: oai, upstream_model: first, timeout: { first_byte: 3s, idle: 3s, total: 9s } }
-      - { provider: ant, upstream_model: second, timeout: { first_byte: 3s, idle: 3s, total: 9s } }
+      - { provider: ant, upstream_model: second }
 ${more}`;
 }
 

@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { expectExactBooks } from '../helpers/app.ts';
+import { rereadRoutes } from '../helpers/routes.ts';
 import { completion, hello, message, setStage, yamlOf, type Stage, withUpstreamIds } from './setup.ts';
 
 let stage: Stage;
@@ -9,6 +10,12 @@ beforeAll(async () => {
 });
 afterEach(() => expectExactBooks(stage.test.app));
 afterAll(() => stage.stop());
+
+/** Every route is tried again, at once. */
+async function closeCircuits(): Promise<void> {
+  await stage.test.app.db.query('delete from route_health');
+  await rereadRoutes(stage.test.app);
+}
 
 const completions = (model: string, more: object = {}) =>
   stage.client.call('POST', '/v1/chat/completions', { model, messages: hello, ...more });
@@ -99,7 +106,7 @@ test('a call goes to the next route when one fails before its response, and the 
     'hang' as const,
   ];
   for (const refusal of refusals) {
-    await stage.test.app.db.query('delete from route_health');
+    await closeCircuits();
     stage.upstream.script('first', refusal);
     const answer = await completions('acme/two');
     expect(answer.status, JSON.stringify(refusal)).toBe(200);
@@ -108,7 +115,7 @@ test('a call goes to the next route when one fails before its response, and the 
 });
 
 test('a call whose routes all fail gets 502, or 504 when the last timed out, costs nothing and reveals nothing about our account', async () => {
-  await stage.test.app.db.query('delete from route_health');
+  await closeCircuits();
   const before = (await stage.client.call('GET', '/v1/balance')).json;
   stage.upstream.script('first', { status: 500, json: { error: { message: 'db-internal-7 exploded' } } });
   stage.upstream.script('second', {
@@ -119,16 +126,20 @@ test('a call whose routes all fail gets 502, or 504 when the last timed out, cos
   expect(answer.status).toBe(502);
   expect(answer.json.error.type).toBe('upstream_error');
   expect(answer.text).not.toMatch(/db-internal|sk-/);
-  await stage.test.app.db.query('delete from route_health');
+  await closeCircuits();
+  const second = '{ provider: ant, upstream_model: second }';
+  const impatient = second.replace(' }', ', timeout: { first_byte: 2s, idle: 2s, total: 3s } }');
+  await stage.test.configure(yamlOf(stage.upstream).replace(second, impatient));
   stage.upstream.script('second', 'hang');
   const late = await messages('acme/two');
+  await stage.test.configure(yamlOf(stage.upstream));
   expect([late.status, late.json.type, late.json.error.type]).toEqual([504, 'error', 'timeout']);
   const after = (await stage.client.call('GET', '/v1/balance')).json;
   expect([after.balance, after.held]).toEqual([before.balance, before.held]);
 });
 
 test("a mistake of the caller is reported in the upstream's words, goes to no other route and opens no circuit", async () => {
-  await stage.test.app.db.query('delete from route_health');
+  await closeCircuits();
   const asked_before = stage.upstream.requests.length;
   for (let i = 0; i < 8; i++) {
     stage.upstream.script('first', {
@@ -215,7 +226,7 @@ test('parallel calls against a balance for a few of them never overdraw it', asy
 });
 
 test("a request that one upstream's style cannot express goes to a route that can, and gets a 400 that names the field when none can", async () => {
-  await stage.test.app.db.query('delete from route_health');
+  await closeCircuits();
   stage.upstream.script('first', { json: completion('two of them') });
   const refused = await completions('acme/ant', { n: 2 });
   expect(refused.status).toBe(400);

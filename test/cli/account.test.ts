@@ -178,15 +178,15 @@ describe('account rename', () => {
 });
 
 describe('account block', () => {
-  it('stops new work on a running service within a second, but not reads, and unblock permits work again', async () => {
+  it('stops new work on a running service, but not reads, and unblock permits work again', async () => {
     const { account_id, call } = await service.client();
     const status = async () => (await call('POST', '/v1/generate', image)).status;
     expect(await status()).toBe(202);
     expect(await commands.ok('account', 'block', account_id)).toMatchObject({ id: account_id, status: 'blocked' });
-    await expect.poll(status, { timeout: 2_000, interval: 20 }).toBe(403);
+    await expect.poll(status).toBe(403);
     expect((await call('GET', '/v1/balance')).status).toBe(200);
     expect(await commands.ok('account', 'unblock', account_id)).toMatchObject({ status: 'active' });
-    await expect.poll(status, { timeout: 2_000, interval: 20 }).toBe(202);
+    await expect.poll(status).toBe(202);
   });
 });
 
@@ -287,7 +287,7 @@ describe('account delete', () => {
     const { call, key_id } = await service.client({ account_id });
     expect((await call('GET', '/v1/balance')).status).toBe(200);
     expect(await commands.ok('account', 'delete', account_id)).toEqual({ id, deleted: true });
-    await expect.poll(async () => (await call('GET', '/v1/balance')).status, { timeout: 2_000 }).toBe(401);
+    await expect.poll(async () => (await call('GET', '/v1/balance')).status).toBe(401);
     expect(await commands.fails(1, 'account', 'show', account_id)).toContain('There is no account');
     const { db } = service.app;
     expect(await db.query('select id from api_keys where id = $1', [key_id])).toEqual([]);

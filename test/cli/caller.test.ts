@@ -176,15 +176,17 @@ describe('medley run', () => {
   });
 
   it('Ctrl-C cancels the task and says that it costs nothing', async () => {
-    const running = person.start(['run', 'sandbox/image', '[[hang]]', '-o', 'x.png', '--json']);
     const newest = async () => (await client.call('GET', '/v1/tasks?limit=1')).json.data[0];
-    const text = async (id: string) => (await client.call('GET', `/v1/tasks/${id}`)).json.status;
-    await expect.poll(async () => (await newest())?.status, { timeout: 120_000 }).toBe('running');
+    const id_before = (await newest())?.id ?? '';
+    const running = person.start(['run', 'sandbox/image', '[[hang]]', '-o', 'x.png', '--json']);
+    await expect
+      .poll(newest)
+      .toMatchObject({ id: expect.not.stringContaining(id_before || 'none'), status: 'running' });
     const { id = '' } = (await newest()) ?? {};
     running.child.kill('SIGINT');
     expect(await running.ended).toBe(130);
     expect(running.error).toContain('costs nothing');
-    expect(await text(id)).toBe('failed');
+    expect((await client.call('GET', `/v1/tasks/${id}`)).json.status).toBe('failed');
     expect(JSON.parse(running.out.toString())).toMatchObject({ error: { task: { error: { type: 'canceled' } } } });
   });
 
@@ -279,9 +281,8 @@ describe('medley refusals', () => {
     const run = (...words: string[]) => person.run(['refusals', ...words], { env: { MEDLEY_API_KEY: poor.key } });
     const body = { model: 'sandbox/image', input: { prompt: 'x' } };
     expect((await poor.call('POST', '/v1/generate', body)).status).toBe(402);
-    const patience = { timeout: 60_000 };
     await expect
-      .poll(async () => (await run()).out, patience)
+      .poll(async () => (await run()).out)
       .toMatch(new RegExp(`^REASON .*\ninsufficient_balance +${poor.key_id} +sandbox/image +1\n1 in all\\.\n$`));
     const { out } = await run('--by', 'day,budget', '--since', '2h', '--json');
     expect(JSON.parse(out)).toMatchObject({ object: 'refusals', total: 1, data: [{ budget: null, count: 1 }] });
@@ -349,9 +350,7 @@ describe('medley webhooks', () => {
     await person.json(['webhooks', 'change', id, '--enable']);
     const before = receiver.received.length;
     expect((await person.run(span)).out).toBe('Events that are sent again: 1\n');
-    await expect
-      .poll(() => receiver.received.slice(before).map(({ path }) => path), { timeout: 60_000 })
-      .toEqual(['/again']);
+    await expect.poll(() => receiver.received.slice(before).map(({ path }) => path)).toEqual(['/again']);
     expect((await person.run(['webhooks', 'test', id])).out).toContain('Delivered: the receiver answered 204');
     await person.json(['webhooks', 'delete', id]);
   });
@@ -437,12 +436,10 @@ describe('medley chat', () => {
   });
 
   it('Ctrl-C ends an answer and says what came of it costs', async () => {
+    const holds = () => test.app.db.query(`select from open_holds where account_id = $1`, [client.account_id]);
+    await expect.poll(holds).toEqual([]); // of the calls before, which were cut off
     const running = person.start(['chat', 'sandbox/chat', '[[tokens 4000]] [[delay 30s]]']);
-    await expect
-      .poll(async () => test.app.db.query(`select from open_holds where account_id = $1`, [client.account_id]), {
-        timeout: 120_000,
-      })
-      .not.toEqual([]);
+    await expect.poll(holds).not.toEqual([]);
     running.child.kill('SIGINT');
     expect(await running.ended).toBe(130);
     expect(running.error).toContain('Interrupted.');

@@ -54,7 +54,7 @@ it('a person reads lines with the day above them, and a journal too', async () =
   const { headers } = await client.call('GET', '/v1/balance');
   const id = headers.get('x-request-id') ?? '';
   await expect.poll(async () => (await lines('--request', id)).length, { timeout: 120_000 }).toBe(1);
-  const plain = await person.run(['logs', path, '-n', '1']);
+  const plain = await person.run(['logs', path, '-n', '1', '--request', id]);
   expect(plain.code, plain.error).toBe(0);
   expect(plain.out).toMatch(/^\w+ \w+ \d+ \d+\n\d\d:\d\d:\d\d INFO  \S.* request_id=req_\w+/);
   const stdin = `Nov 28 12:00:00 host node[7]: {"level":50,"time":1,"msg":"broken \\u001b[2J"}\nno line of ours\n`;

@@ -85,7 +85,7 @@ describe('task fail', () => {
   });
 
   it('wakes callers that wait for the task', async () => {
-    const waiting = client.call('POST', '/v1/generate?wait=30', {
+    const waiting = client.call('POST', '/v1/generate?wait=60', {
       model: 'sandbox/image',
       input: { prompt: '[[delay 1h]]' },
       metadata: { test: 'waiting' },

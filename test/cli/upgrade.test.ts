@@ -98,7 +98,7 @@ describe('medley upgrade --check', () => {
     await db.query(`insert into model_overrides (model, is_off, updated_at) values ('gone/model', true, now())`);
     await db.query(
       `insert into nodes (id, host, pid, role, version, started_at, seen_at, running) values
-        ('n1', 'one', 1, 'api', '0.0.9', now(), now(), '{}'), ('n2', 'dead', 2, 'api', '0.0.8', now(), now() - interval '1 hour', '{}')`,
+        ('n1', 'one', 1, 'api', '0.0.9', now(), now() + interval '10 minutes', '{}'), ('n2', 'dead', 2, 'api', '0.0.8', now(), now() - interval '1 hour', '{}')`,
     );
     await db.query(`create function public.left_over() returns int language sql as 'select 1'`);
     await db.query(`comment on function public.left_over is 'medley 0.0.9 abc'`);

@@ -218,9 +218,10 @@ describe('who reads contents', () => {
             .split('\n')
             .map((line) => JSON.parse(line) as Record<string, unknown>);
     };
-    expect(await read()).toMatchObject([
-      { request_id: ids[0], answers: [{ content: 'One' }], usage: { input_tokens: 10, output_tokens: 5 }, status: 200 },
-      { request_id: ids[1], answers: [{ content: 'Two' }] },
+    const usage = { input_tokens: 10, output_tokens: 5 }; // of the records, which are written behind the answers, too
+    await expect.poll(() => read()).toMatchObject([
+      { request_id: ids[0], answers: [{ content: 'One' }], usage, status: 200 },
+      { request_id: ids[1], answers: [{ content: 'Two' }], usage, status: 200 },
     ]);
     const [line] = await read('?form=messages');
     expect(line).toEqual({
@@ -275,10 +276,15 @@ describe('contents go', () => {
   it('nowhere after their key was switched off, not even those that still waited', async () => {
     await logs(all);
     stage.upstream.script('gpt-x', { json: completion('Hi') });
-    const answer = await client.call('POST', '/v1/chat/completions', hello);
-    expect(answer.status).toBe(200);
-    await logs(null);
-    await stage.test.app.contents.flush();
+    const { db, contents } = stage.test.app;
+    await db.tx(async (tx) => {
+      // To be stored they wait for the row of their key.
+      await tx.query('select from api_keys where id = $1 for update', [client.key_id]);
+      const answer = await client.call('POST', '/v1/chat/completions', hello);
+      expect(answer.status).toBe(200);
+      await changeKeyRules(tx, client.key_id, { ...no_rules, log_content: null });
+    });
+    await contents.flush();
     expect(await rows()).toEqual([]);
   });
 

@@ -22,7 +22,7 @@ async function traced(traces: boolean) {
       expect(status).toBe(200);
     }
     const chats = () => collector.spans.filter(({ facts }) => facts['gen_ai.operation.name'] === 'chat');
-    await expect.poll(() => chats().length, { timeout: 20_000 }).toBe(2);
+    await expect.poll(() => chats().length).toBe(2);
     return {
       contents: chats().flatMap(({ facts }) => facts['gen_ai.input.messages'] ?? []),
       texts: collector.texts,

@@ -8,13 +8,15 @@ import { chunk, completionsStream, messagesStream } from '../chat/streams.ts';
 
 /** Responses in the background whose upstream, or whose worker, is away; large ones; and those that choose their route. */
 
-/** Long enough for an answer on a busy machine. */
+/** For an upstream that says nothing: every other answer has its time on a busy machine. */
 const short = 'timeout: { first_byte: 5s, idle: 5s, total: 60s }';
+const long = 'timeout: { first_byte: 2m, idle: 2m, total: 5m }';
 const price = `[{ unit: input_token, per: 1000000, amount: "2.00" }, { unit: output_token, per: 1000000, amount: "10.00" }]`;
-const more = `
-  - { id: acme/short, kind: chat, max_output_tokens: 1000, price: ${price}, routes: [{ provider: oai, upstream_model: short-x, ${short} }] }
-  - { id: acme/down, kind: chat, max_output_tokens: 1000, price: ${price}, routes: [{ provider: down, upstream_model: down-x, ${short} }] }
+const moreOf = (time: string) => `
+  - { id: acme/short, kind: chat, max_output_tokens: 1000, price: ${price}, routes: [{ provider: oai, upstream_model: short-x, ${time} }] }
+  - { id: acme/down, kind: chat, max_output_tokens: 1000, price: ${price}, routes: [{ provider: down, upstream_model: down-x, ${long} }] }
 `;
+const more = moreOf(long);
 /** Nothing listens at port 9. */
 const providers = `
   down: { adapter: openai, base_url: "http://127.0.0.1:9/v1", api_key: env:TEST_UPSTREAM_KEY, allow_private: true }
@@ -32,6 +34,9 @@ afterAll(() => stage.stop());
 
 /** Cost of an answer of the upstream: 10 tokens in, 5 out. */
 const answer_cost = 70n;
+
+/** Changes the times of the model `acme/short`, for attempts that begin from now on. */
+const setTimes = (time: string) => stage.test.configure(yamlOf(stage.upstream, moreOf(time), providers));
 
 /** Does something with a service of its own that has no worker yet. */
 async function withoutWorker(act: (clock: TestClock) => Promise<void>): Promise<void> {
@@ -93,6 +98,7 @@ describe('an outage of the upstream', () => {
     async (_, model, script, code = 'server_error') => {
       const client = await stage.test.client();
       stage.upstream.script('short-x', script);
+      if (script === 'hang') await setTimes(short);
       const ids = await Promise.all([create(client, { model }), create(client, { model, stream: false })]);
       for (const id of ids) {
         const { status, error, output } = await ended(client, id);
@@ -102,6 +108,7 @@ describe('an outage of the upstream', () => {
       }
       expect(await heldOf(client)).toBe('0.000000');
       clock.pass(3 * 3_600_000); // a long one
+      await setTimes(long);
       stage.upstream.script('short-x', { stream: completionsStream(['Hello'], [10, 5]) });
       const next = await create(client, { model: 'acme/short' });
       expect(await ended(client, next)).toMatchObject({
@@ -135,6 +142,7 @@ describe('an upstream that falls silent in the middle', () => {
   test('costs what has come, as a call that somebody waits for, and the response that has failed has it', async () => {
     const client = await stage.test.client();
     stage.upstream.script('short-x', { stream: [chunk({ content: words })], then: 'hang' });
+    await setTimes(short);
     const ask = (more_fields: object) =>
       client.call('POST', '/v1/responses', { model: 'acme/short', input: 'Hi', ...more_fields });
     const [live, ...others] = await Promise.all([
@@ -162,12 +170,13 @@ describe('an upstream that falls silent in the middle', () => {
     expect(events.at(-1)).toContain(JSON.stringify(words));
     expect(events.join('')).not.toContain('response.completed');
     expect(await heldOf(client)).toBe('0.000000');
+    await setTimes(long);
   });
 });
 
 describe('a response that no worker begins', () => {
   test.each([
-    ['within an hour is made late', 3_590_000, 'completed', settled, 1, ''],
+    ['within an hour is made late', 3_300_000, 'completed', settled, 1, ''],
     [
       'for more than an hour fails at no cost, and no upstream is asked',
       3_600_001,

@@ -5,24 +5,31 @@ import { encryptAgain, removeOldResponses } from '../../src/conversations/remova
 import { takeTurn } from '../../src/conversations/turn.ts';
 import { contentKeys } from '../../src/db/content.ts';
 import { removeAllOld } from '../../src/worker.ts';
+import { completion, yamlOf } from '../chat/setup.ts';
+import { startChatUpstream, type ChatUpstream } from '../helpers/chat-upstream.ts';
 import { expectExactBooks, startTestApp, type Client, type TestApp } from '../helpers/app.ts';
 
 const secret = 'the first secret of this service';
-const yaml = 'version: 1\nresponses: { response_mb_max: 1, account_mb_max: 1 }\n';
+const responses = 'responses: { response_mb_max: 1, account_mb_max: 1 }\n';
 
+let upstream: ChatUpstream;
 let service: TestApp;
 let beside: TestApp;
 let client: Client;
 
 beforeAll(async () => {
-  service = await startTestApp({ yaml, env: { MEDLEY_SECRET: secret } });
-  beside = await service.beside({ yaml, env: { MEDLEY_SECRET: secret } });
+  process.env['TEST_UPSTREAM_KEY'] = 'sk-upstream-secret-0123456789';
+  upstream = await startChatUpstream();
+  // Without a worker, whose upkeep of each minute would remove and encrypt in the middle of a test.
+  service = await startTestApp({ yaml: yamlOf(upstream, responses), worker: false, env: { MEDLEY_SECRET: secret } });
+  beside = await service.beside({ yaml: yamlOf(upstream, responses), env: { MEDLEY_SECRET: secret } });
   client = await service.client();
 });
 afterAll(async () => {
   await expectExactBooks(service.app);
   await beside.stop();
   await service.stop();
+  await upstream.stop();
 });
 
 const create = async (items: unknown[] = [{ role: 'user', content: 'Hello' }], on = client) =>
@@ -104,7 +111,7 @@ test('the turn of a node that died ends by its time, and what it would add later
   const turn = await takeTurn(app, {
     name: { account_id: client.account_id, id },
     request_id: 'req_of_a_dead_node',
-    keep_ms: 60_000,
+    keep_ms: 3_600_000,
     items: 1,
     json_bytes: 10,
   });
@@ -118,17 +125,16 @@ test('the turn of a node that died ends by its time, and what it would add later
 
 test('a conversation that is deleted in the middle of a call stays deleted, and the call is answered', async () => {
   const id = await create([]);
-  const running = client.call('POST', '/v1/responses', {
-    model: 'sandbox/chat',
-    input: 'Hello [[delay 4s]]',
-    conversation: id,
-  });
+  const { promise, resolve } = Promise.withResolvers<void>();
+  upstream.script('gpt-x', { json: completion('Hello.'), after: promise });
+  const running = ask(id, { model: 'acme/oai' });
   // Its turn is not enough: it reads the conversation after that, and answers 404 where it is gone. A hold comes later.
   await expect.poll(async () => Number((await client.call('GET', '/v1/balance')).json.held.exact)).toBeGreaterThan(0);
   const deleted = await Promise.all([
     client.call('DELETE', `/v1/conversations/${id}`),
     client.call('DELETE', `/v1/conversations/${id}`),
   ]);
+  resolve();
   expect(deleted.map(({ status }) => status).toSorted()).toEqual([200, 404]);
   expect((await running).status).toBe(200);
   expect(await rowOf(id)).toBeUndefined();
@@ -138,7 +144,7 @@ test('a conversation that is deleted in the middle of a call stays deleted, and 
 test('a call makes its conversation live longer, and one that has expired is gone', async () => {
   const { db } = service.app;
   const id = await create();
-  await db.query("update conversations set expires_at = now() + interval '2 seconds' where id = $1", [id]);
+  await db.query("update conversations set expires_at = now() + interval '1 hour' where id = $1", [id]);
   expect((await ask(id)).status).toBe(200);
   const [row] = await db.query<{ lives: boolean }>(
     "select expires_at > now() + interval '1 day' as lives from conversations where id = $1",
@@ -220,7 +226,7 @@ test('a conversation takes its memory before it is read, and one that is full is
   } finally {
     limits.body_memory.acquire = acquire;
   }
-  expect(limits.body_memory.state.in_use).toBe(0);
+  await expect.poll(() => limits.body_memory.state.in_use).toBe(0);
 });
 
 test.each([

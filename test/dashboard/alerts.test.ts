@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { AdminAlerts, AlertsView, AlertTestView } from '../../src/dashboard/views/alerts.ts';
 import { watchAccounts } from '../../src/alerts/watch.ts';
 import { startTestApp, type TestApp } from '../helpers/app.ts';
+import { stopElapsingInTest } from '../helpers/clock.ts';
 import { startMailServer, type MailServer } from '../helpers/mail-server.ts';
 import { startReceiver, type Receiver } from '../helpers/receiver.ts';
 import { genuine, secretOf, signal } from '../alerts/setup.ts';
@@ -91,6 +92,7 @@ describe('the settings of alerts', () => {
 });
 
 it('a test goes out at once by every way, and says how it arrived; more than three in a minute are refused', async () => {
+  stopElapsingInTest();
   okBody(await set({ webhook_url: `${receiver.url}/tested` }));
   const send = (who = owner) => who.post(`${who.base}/alerts/test`);
   expect((await send(viewer)).status).toBe(403);

@@ -3,14 +3,19 @@ import type { BudgetsView, BudgetView } from '../../src/dashboard/views/budgets.
 import type { NewKeyView } from '../../src/dashboard/views/keys.ts';
 import { commandsBeside } from '../cli/medley.ts';
 import { expectExactBooks, startTestApp, type TestApp } from '../helpers/app.ts';
+import { testClock } from '../helpers/clock.ts';
 import { memberOf, ownerOfNew, okBody, type Someone } from './people.ts';
+
+/** In the middle of a day of the middle of a month: no period ends between two calls. */
+const clock = testClock();
 
 let test: TestApp;
 let owner: Someone;
 let stranger: Someone;
 
 beforeAll(async () => {
-  test = await startTestApp();
+  clock.run('2026-03-10T12:00:00Z');
+  test = await startTestApp({ clock });
   [owner, stranger] = await Promise.all([ownerOfNew(test), ownerOfNew(test, 'Foreign')]);
 });
 
@@ -55,7 +60,7 @@ it('a hard budget lets what it pays for through, and refuses the rest with its n
   const who = await ownerOfNew(test, 'Hard');
   const { secret } = await keyOf(who);
   const id = await create({ name: 'Night runs', amount: '0.10', kind: 'hard' }, who);
-  for (let i = 0; i < 2; i++) expect((await call(secret, '/v1/generate?wait=20', audio)).status).toBe(202);
+  for (let i = 0; i < 2; i++) expect((await call(secret, '/v1/generate?wait=60', audio)).status).toBe(202);
   const refused = await call(secret, '/v1/generate', audio);
   expect(refused).toMatchObject({ status: 403, json: { error: { type: 'permission_error', code: 'budget_reached' } } });
   const { ends_at } = await budgetOf(who, id);
@@ -83,10 +88,10 @@ it('a hard budget lets what it pays for through, and refuses the rest with its n
   });
 
   okBody(await who.send('PATCH', `${who.base}/budgets/${id}`, { amount: '0.15' }));
-  expect((await call(secret, '/v1/generate?wait=20', audio)).status).toBe(202);
+  expect((await call(secret, '/v1/generate?wait=60', audio)).status).toBe(202);
   expect((await call(secret, '/v1/generate', audio)).status).toBe(403);
   okBody(await who.send('PATCH', `${who.base}/budgets/${id}`, { kind: 'soft' }));
-  expect((await call(secret, '/v1/generate?wait=20', audio)).status).toBe(202);
+  expect((await call(secret, '/v1/generate?wait=60', audio)).status).toBe(202);
   expect(await budgetOf(who, id)).toMatchObject({ spent: { exact: '0.200000' }, used_percent: 133, is_hard: false });
   okBody(await who.send('DELETE', `${who.base}/budgets/${id}`));
   expect((await viewOf(who)).data).toEqual([]);
@@ -148,9 +153,9 @@ it('what a member may spend counts the keys that they made', async () => {
   const developer = await memberOf(test, who, 'developer');
   const [own, theirs] = [await keyOf(who), await keyOf({ ...developer, base: who.base })];
   await create({ scope: 'member', subject: developer.user_id, amount: '0.05', kind: 'hard' }, who);
-  expect((await call(theirs.secret, '/v1/generate?wait=20', audio)).status).toBe(202);
+  expect((await call(theirs.secret, '/v1/generate?wait=60', audio)).status).toBe(202);
   expect((await call(theirs.secret, '/v1/generate', audio)).status).toBe(403);
-  expect((await call(own.secret, '/v1/generate?wait=20', audio)).status).toBe(202);
+  expect((await call(own.secret, '/v1/generate?wait=60', audio)).status).toBe(202);
 });
 
 it('budgets of other accounts are not there, and a developer sees but does not change them', async () => {
@@ -194,17 +199,17 @@ it('the command line makes, changes, lists and removes budgets', async () => {
     '--name',
     'CI',
     '--period',
-    'day',
+    'total',
     '--key',
     key_id,
     '--hard',
   );
-  expect((await callWith('POST', '/v1/generate?wait=20', audio)).status).toBe(202);
+  expect((await callWith('POST', '/v1/generate?wait=60', audio)).status).toBe(202);
   expect((await callWith('POST', '/v1/generate', audio)).status).toBe(403);
   expect(await ok('budget', 'change', id, ...whose, '--amount', '0.2', '--soft')).toMatchObject({ amount: '0.200000' });
-  expect((await callWith('POST', '/v1/generate?wait=20', audio)).status).toBe(202);
+  expect((await callWith('POST', '/v1/generate?wait=60', audio)).status).toBe(202);
   expect(await ok('budget', 'list', ...whose)).toMatchObject({
-    budgets: [{ id, name: 'CI', scope: 'key', subject: key_id, period: 'day', kind: 'soft', spent: '0.100000' }],
+    budgets: [{ id, name: 'CI', scope: 'key', subject: key_id, period: 'total', kind: 'soft', spent: '0.100000' }],
   });
   expect(await ok('budget', 'change', id, ...whose, '--alerts', '100,80')).toMatchObject({ alert_percents: [80, 100] });
   expect(await ok('budget', 'list', ...whose)).toMatchObject({ budgets: [{ id, alerts: [80, 100] }] });

@@ -33,7 +33,7 @@ beforeAll(async () => {
   test = await startTestApp({ yaml: yaml('3.0001') });
   owner = await ownerOfNew(test);
   client = await test.client({ account_id: owner.account_id });
-}, 120_000);
+});
 
 afterAll(async () => {
   await expectExactBooks(test.app);

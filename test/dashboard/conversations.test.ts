@@ -243,7 +243,7 @@ describe('a conversation on the server', () => {
     expect([first.data.length, first.has_more]).toEqual([200, true]);
     const second = await changesOf(many, first.data.at(-1)?.version);
     expect([second.data.map(({ line }) => line), second.has_more]).toEqual([['{"title":"200"}'], false]);
-  }, 120_000);
+  });
 });
 
 describe('a file of a conversation', () => {
@@ -322,7 +322,7 @@ describe('two browsers that save at once', () => {
     const { turns } = okBody<StoredConversation>(await read(owner, id));
     const texts = (JSON.parse(turns) as Thread).nodes.map(({ turn }) => turn.text);
     expect(texts.toSorted()).toEqual(Array.from({ length: 20 }, (_, number) => `Turn ${number}`).toSorted());
-  }, 120_000);
+  });
 });
 
 describe('what a person may have', () => {
@@ -347,7 +347,7 @@ describe('what a person may have', () => {
       message: expect.stringContaining('20 MB'),
     });
     expect((await putFile(owner, id, newId(), 'A'.repeat(28_000_000))).status).toBe(413);
-  }, 180_000);
+  });
 
   it('is at most 1,000 conversations, tombstones not counted, and 500 MB in all', async () => {
     const person = await memberOf(test, owner, 'developer');

@@ -166,7 +166,7 @@ describe('a limited key', () => {
     const refused = await fetch(`${test.url}/v1/balance`, { headers });
     expect([refused.status, await refused.text()]).toEqual([403, expect.stringContaining('limited_to_projects')]);
     await expect
-      .poll(async () => okBody<RefusalsView>(await owner.get(`${owner.base}/refusals`)).reasons, { timeout: 20_000 })
+      .poll(async () => okBody<RefusalsView>(await owner.get(`${owner.base}/refusals`)).reasons)
       .toEqual([
         expect.objectContaining({
           reason: 'limited_to_projects',

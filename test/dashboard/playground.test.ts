@@ -214,7 +214,7 @@ const judging = { model: 'sandbox/moderation', input: 'A fight [[flag]]' };
 describe.each([
   ['rerank', ranking, { documents: [] }, 'documents', { results: [{ index: 1 }, { index: 0 }] }, '0.001000'],
   ['moderations', judging, { input: [] }, 'input', { results: [{ flagged: true }] }, '0.000000'],
-])('a call of %s in the playground', { timeout: 120_000 }, (path, body, wrong, field, answer, cost) => {
+])('a call of %s in the playground', (path, body, wrong, field, answer, cost) => {
   it('is answered as on the API, at its cost, and is in the list of calls', async () => {
     const seen = await owner.post(`${base}/${path}`, body);
     expect(seen).toMatchObject({ status: 200, json: answer });

@@ -2,15 +2,20 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { KeysView, NewKeyView, ProjectsView } from '../../src/dashboard/views/keys.ts';
 import type { UsageView } from '../../src/dashboard/views/usage.ts';
 import { expectExactBooks, startTestApp, type TestApp } from '../helpers/app.ts';
+import { testClock } from '../helpers/clock.ts';
 import { commandsBeside } from '../cli/medley.ts';
 import { memberOf, ownerOfNew, okBody, type Someone } from './people.ts';
+
+/** In the middle of a month: none ends between a charge and the sum of its month. */
+const clock = testClock();
 
 let test: TestApp;
 let owner: Someone;
 let stranger: Someone;
 
 beforeAll(async () => {
-  test = await startTestApp();
+  clock.run('2026-03-10T12:00:00Z');
+  test = await startTestApp({ clock });
   [owner, stranger] = await Promise.all([ownerOfNew(test), ownerOfNew(test, 'Foreign')]);
 });
 
@@ -28,7 +33,7 @@ async function create(name: string, who = owner): Promise<string> {
 const createKey = async (body: object) => okBody<NewKeyView>(await owner.post(`${owner.base}/keys`, body));
 
 function generate(secret: string): Promise<Response> {
-  return fetch(`${test.url}/v1/generate?wait=20`, {
+  return fetch(`${test.url}/v1/generate?wait=60`, {
     method: 'POST',
     headers: { authorization: `Bearer ${secret}`, 'content-type': 'application/json' },
     body: JSON.stringify({ model: 'sandbox/audio', input: { prompt: 'x', duration: 5 } }),

@@ -79,7 +79,7 @@ describe('a saved prompt', () => {
     const { version, versions } = await read(owner, id);
     expect([version, versions.length, versions.at(-1)?.version]).toEqual([103, 100, 4]);
     expect((await owner.get(`${owner.base}/prompts/${id}?version=3`)).status).toBe(404);
-  }, 120_000);
+  });
 
   it('loses nothing when two change it at once: both are versions', async () => {
     const id = await savedBy(owner, 'Shared');
@@ -115,7 +115,7 @@ describe('a saved prompt', () => {
     for (let number = 0; number < 200; number += 1) await savedBy(many, `prompt ${number}`);
     const one_more = await many.post(`${many.base}/prompts`, { name: 'one more', prompt });
     expect([one_more.status, one_more.json]).toMatchObject([400, { error: { param: 'name' } }]);
-  }, 120_000);
+  });
 
   it('goes with a deletion, and with its account; an operator who looks at an account leaves none there', async () => {
     const short_lived = await ownerOfNew(test, 'Short-lived', 0n);

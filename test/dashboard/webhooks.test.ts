@@ -10,6 +10,7 @@ import { memberOf, ownerOfNew, type Someone } from './people.ts';
 const yaml = `
 version: 1
 net: { allow: ["127.0.0.0/8"] }
+webhooks: { retry_delays: [1h, 1h, 1h, 1h, 1h] }
 `;
 
 let test: TestApp;

@@ -29,8 +29,8 @@ async function setStage({ onTestFinished }: Pick<TestContext, 'onTestFinished'>)
   return { clock, offBy_ms, proxy };
 }
 
-/** A busy machine is slow between two statements; twenty minutes are more. */
-const off_ms_max = 500;
+/** A busy machine is slow in the middle of a look at the time of the database, too; twenty minutes are more. */
+const off_ms_max = 60_000;
 
 it('a node has the time of the database, whatever the clock of its system says', async (context) => {
   setClock(20);

@@ -1,4 +1,4 @@
-import { vi } from 'vitest';
+import { onTestFinished, vi } from 'vitest';
 import type { Clock } from '../../src/lib/clock.ts';
 
 /** A wall clock that a test sets: it stands still, or runs on from where it was put. */
@@ -68,4 +68,13 @@ export async function withinAMinute(work: () => Promise<void>): Promise<void> {
 /** From now on the monotonic clock moves by `elapse` only, or runs again. */
 export function stopElapsing(stopped: boolean): void {
   setElapsed({ stopped_ms: stopped ? Math.floor(real()) : undefined }); // whole, so that sums are exact
+}
+
+/** Stops it until the test is over: all requests of the test are of one minute, however slow this machine is. */
+export function stopElapsingInTest(): void {
+  stopElapsing(true);
+  onTestFinished(() => {
+    stopElapsing(false);
+    vi.mocked(performance.now).mockRestore();
+  });
 }

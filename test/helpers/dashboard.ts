@@ -82,7 +82,7 @@ async function lookForViolations(page: Page): Promise<string[]> {
   });
 }
 
-const rest_ms_max = 5_000;
+const rest_ms_max = 60_000;
 
 /** Returns the pixels by which the page could be scrolled sideways, once it has come to rest: scripts may size parts later. */
 export async function sidewaysOf(page: Page): Promise<number> {

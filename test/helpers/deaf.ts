@@ -1,5 +1,4 @@
 import { connect, type Socket } from 'node:net';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 
 /** Listens with a queue of one, tells its port, and never runs again: nothing is ever accepted. */
@@ -8,7 +7,7 @@ const script = `
   const server = require('node:net').createServer();
   server.listen({ host: workerData, port: 0, backlog: 1 }, () => {
     parentPort.postMessage(server.address().port);
-    setTimeout(() => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0), 20);
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
   });
 `;
 
@@ -18,7 +17,6 @@ const enough_to_be_full = 8;
 export async function startDeafHost(host = '127.0.0.1'): Promise<{ url: string; stop(): Promise<void> }> {
   const worker = new Worker(script, { eval: true, workerData: host });
   const port = await new Promise<number>((resolve) => worker.once('message', resolve));
-  await sleep(100); // it has stopped running
   const sockets: Socket[] = [];
   for (let i = 0; i < enough_to_be_full; i++) {
     const socket = connect(port, host);

@@ -26,11 +26,13 @@ let client: Client;
 let router: Imitation;
 let images: Imitation;
 let closed_port = 0;
+let begun_at: Date;
 
 beforeAll(async () => {
   closed_port = await freePort();
   [router, images] = await Promise.all([startOpenRouter(), startImageServer()]);
   test = await startTestApp({ env });
+  begun_at = new Date(test.app.clock.now());
   operator = await ownerOfNew(test, 'Operating');
   await test.app.db.query('update auth."user" set "isOperator" = true where id = $1', [operator.user_id]);
   client = await test.client({ credit: '5' });
@@ -113,14 +115,14 @@ describe('a provider that is added', () => {
     expect(JSON.stringify(entries)).not.toContain(openrouter_key);
   });
 
-  it('is on every node within a second, and after a restart', async () => {
+  it('is on every node, and after a restart', async () => {
     const node = await test.beside({ env });
     const there = await node.client({ account_id: client.account_id });
     expect((await say('maker/talker', there)).status).toBe(200);
     okBody(await post('/openrouter/models', { models: [{ upstream_model: 'maker/thinker' }] }));
-    await expect.poll(async () => (await say('maker/thinker', there)).status, { timeout: 3_000 }).toBe(200);
+    await expect.poll(async () => (await say('maker/thinker', there)).status).toBe(200);
     okBody(await post('/openrouter/models/remove', { model: 'maker/thinker' }));
-    await expect.poll(async () => (await say('maker/thinker', there)).status, { timeout: 3_000 }).toBe(404);
+    await expect.poll(async () => (await say('maker/thinker', there)).status).toBe(404);
     await node.stop();
   });
 
@@ -193,9 +195,11 @@ describe('a server without prices', () => {
     });
     const { json } = await client.call('POST', '/v1/generate?wait=30', { model, input: { prompt: 'A bicycle', n: 1 } });
     expect(json).toMatchObject({ status: 'succeeded', cost: { amount: '0.06' } });
-    const month = new Date(test.app.clock.now()).toISOString().slice(0, 7);
-    const rows = await marginsOf(test.app.db, `${month}-01`, 'model');
-    expect(rows.find(({ name }) => name === model)).toMatchObject({ upstream_cost: 40_000n, unknown: 1n });
+    const months = [begun_at, new Date(test.app.clock.now())].map((at) => `${at.toISOString().slice(0, 7)}-01`);
+    const all = await Promise.all([...new Set(months)].map((month) => marginsOf(test.app.db, month, 'model')));
+    const rows = all.flat().filter(({ name }) => name === model);
+    expect(rows.reduce((sum, { upstream_cost }) => sum + upstream_cost, 0n)).toBe(40_000n);
+    expect(rows.reduce((sum, { unknown }) => sum + unknown, 0n)).toBe(1n);
     expect(await change({ list_price: null })).toMatchObject(problem('price', /Type one; 0 makes it free/));
     expect(await change({ list_price: [{ unit: 'image', amount: '-1', per: 1 }] })).toMatchObject(
       problem('list_price', /must be a decimal such as 0.25/),
