@@ -9,6 +9,7 @@ import { endingSoon } from '../catalog/dated.ts';
 import { endingCertificates } from '../catalog/provider-connection.ts';
 import { showProblem } from '../catalog/problem.ts';
 import type { Config } from '../config.ts';
+import { clockSkew } from '../db/clock.ts';
 import type { ContentKeys } from '../db/content.ts';
 import type { Db } from '../db/database.ts';
 import { appliedMigrations, pendingMigrations } from '../db/migrate.ts';
@@ -93,8 +94,7 @@ const examinations: Record<string, Examine> = {
     };
   },
   clock: async (app) => {
-    const rows = await app.db.query<{ now: Date }>('select clock_timestamp() as now');
-    const skew_ms = Math.abs((rows[0]?.now.getTime() ?? 0) - systemClock.now());
+    const skew_ms = await clockSkew(app.db, systemClock);
     return {
       ok: skew_ms <= skew_ms_max,
       detail: `${Math.round(skew_ms)} ms from the database's, which the service uses`,

@@ -8,6 +8,17 @@ export async function earlierClock(db: Queryable, node: Date): Promise<Date> {
   return database < node ? database : node;
 }
 
+/**
+ * Returns by how much a clock is beside that of the database, which is read between two looks at it: an answer that is
+ * late says nothing of either.
+ */
+export async function clockSkew(db: Queryable, clock: Clock): Promise<number> {
+  const before_ms = clock.now();
+  const rows = await db.query<{ now: Date }>('select clock_timestamp() as now');
+  const now_ms = rows[0]?.now.getTime() ?? 0;
+  return Math.max(0, before_ms - now_ms, now_ms - clock.now());
+}
+
 const look_every_ms = 5_000;
 
 /** The fastest of some answers says the most. */

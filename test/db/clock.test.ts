@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, expect, it, type TestContext } from 'vitest';
-import { openDatabaseClock } from '../../src/db/clock.ts';
+import { clockSkew, openDatabaseClock } from '../../src/db/clock.ts';
 import { openDatabase } from '../../src/db/database.ts';
+import { testClock } from '../helpers/clock.ts';
 import { testDatabase } from '../helpers/database.ts';
 import { startMuteProxy } from '../helpers/mute-proxy.ts';
 import { setClock } from '../helpers/wrong-clock.ts';
@@ -52,4 +53,19 @@ it('the time of a node goes on while the database is away', async (context) => {
   await sleep(outage_ms);
   expect(clock.now() - before_ms).toBeGreaterThanOrEqual(outage_ms - 100);
   expect(await offBy_ms()).toBeLessThan(off_ms_max);
+});
+
+it('a clock that is right is not beside that of the database because its answer is late, and a wrong one is', async ({
+  onTestFinished,
+}) => {
+  const { db, drop } = await testDatabase({ state: 'empty' });
+  onTestFinished(drop);
+  const clock = testClock();
+  const query = async <T>(...question: Parameters<typeof db.query>) => {
+    const rows = await db.query<T>(...question);
+    clock.pass(600_000); // as if it had taken ten minutes
+    return rows;
+  };
+  expect(await clockSkew({ query }, clock)).toBe(0);
+  expect(await clockSkew(db, clock)).toBeGreaterThan(500_000); // it is ten minutes ahead by now
 });
