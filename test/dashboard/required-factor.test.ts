@@ -107,7 +107,7 @@ describe('the audit log of an account', () => {
     const entries = lines.map((line) => JSON.parse(line) as AuditView);
     expect(entries.map(({ action }) => action)).toContain('key.create');
     expect(new Set(entries.map(({ account_id }) => account_id))).toEqual(new Set([owner.account_id]));
-    const day = entries.at(-1)?.created_at.slice(0, 10); // of the oldest: the day may end at any time
+    const day = entries.at(-1)?.at.slice(0, 10); // of the oldest: the day may end at any time
     expect((await owner.get(`${owner.base}/audit.jsonl?to=${day}`)).text).toBe('');
     expect((await owner.get(`${owner.base}/audit.jsonl?from=${day}`)).text.trim().split('\n')).toHaveLength(
       lines.length,
