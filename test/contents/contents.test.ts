@@ -219,10 +219,12 @@ describe('who reads contents', () => {
             .map((line) => JSON.parse(line) as Record<string, unknown>);
     };
     const usage = { input_tokens: 10, output_tokens: 5 }; // of the records, which are written behind the answers, too
-    await expect.poll(() => read()).toMatchObject([
-      { request_id: ids[0], answers: [{ content: 'One' }], usage, status: 200 },
-      { request_id: ids[1], answers: [{ content: 'Two' }], usage, status: 200 },
-    ]);
+    await expect
+      .poll(() => read())
+      .toMatchObject([
+        { request_id: ids[0], answers: [{ content: 'One' }], usage, status: 200 },
+        { request_id: ids[1], answers: [{ content: 'Two' }], usage, status: 200 },
+      ]);
     const [line] = await read('?form=messages');
     expect(line).toEqual({
       messages: [
