@@ -3,19 +3,14 @@ import type { BudgetsView, BudgetView } from '../../src/dashboard/views/budgets.
 import type { NewKeyView } from '../../src/dashboard/views/keys.ts';
 import { commandsBeside } from '../cli/medley.ts';
 import { expectExactBooks, startTestApp, type TestApp } from '../helpers/app.ts';
-import { testClock } from '../helpers/clock.ts';
 import { memberOf, ownerOfNew, okBody, type Someone } from './people.ts';
-
-/** In the middle of a day of the middle of a month: no period ends between two calls. */
-const clock = testClock();
 
 let test: TestApp;
 let owner: Someone;
 let stranger: Someone;
 
 beforeAll(async () => {
-  clock.run('2026-03-10T12:00:00Z');
-  test = await startTestApp({ clock });
+  test = await startTestApp();
   [owner, stranger] = await Promise.all([ownerOfNew(test), ownerOfNew(test, 'Foreign')]);
 });
 

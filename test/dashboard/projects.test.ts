@@ -2,20 +2,15 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { KeysView, NewKeyView, ProjectsView } from '../../src/dashboard/views/keys.ts';
 import type { UsageView } from '../../src/dashboard/views/usage.ts';
 import { expectExactBooks, startTestApp, type TestApp } from '../helpers/app.ts';
-import { testClock } from '../helpers/clock.ts';
 import { commandsBeside } from '../cli/medley.ts';
 import { memberOf, ownerOfNew, okBody, type Someone } from './people.ts';
-
-/** In the middle of a month: none ends between a charge and the sum of its month. */
-const clock = testClock();
 
 let test: TestApp;
 let owner: Someone;
 let stranger: Someone;
 
 beforeAll(async () => {
-  clock.run('2026-03-10T12:00:00Z');
-  test = await startTestApp({ clock });
+  test = await startTestApp();
   [owner, stranger] = await Promise.all([ownerOfNew(test), ownerOfNew(test, 'Foreign')]);
 });
 
