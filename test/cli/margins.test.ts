@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { expectExactBooks, startTestApp, type TestApp } from '../helpers/app.ts';
-import { testClock } from '../helpers/clock.ts';
 import { mediaModel, optional_prompt } from '../helpers/catalog.ts';
 import { commandsBeside } from './medley.ts';
 
@@ -14,15 +13,10 @@ models:${mediaModel({
 })}
 `;
 
-/** In the middle of a month: none ends between a charge and the sum of its month. */
-const clock = testClock();
-const month = ['--month', '2026-03'];
-
 let service: TestApp;
 
 beforeAll(async () => {
-  clock.run('2026-03-10T00:00:00Z');
-  service = await startTestApp({ yaml, clock });
+  service = await startTestApp({ yaml });
 });
 afterAll(() => service.stop());
 
@@ -43,8 +37,8 @@ describe('the command margins', () => {
       { name: 'test/paid#sandbox', currency: 'USD', ...dollars, ...base },
     ];
     const totals = rows.map((row) => ({ ...row, name: null }));
-    expect(await commands.ok('margins', '--by', 'route', ...month)).toMatchObject({ by: 'route', rows, totals });
-    const { out } = await commands.text('margins', '--by', 'account', ...month);
+    expect(await commands.ok('margins', '--by', 'route')).toMatchObject({ by: 'route', rows, totals });
+    const { out } = await commands.text('margins', '--by', 'account');
     expect(out).toMatch(
       new RegExp(`^${clients[0]?.account_id} +USD +3 +0\\.060000 +0\\.024000 +0\\.036000 +≤60\\.0 +1$`, 'm'),
     );
@@ -56,10 +50,6 @@ describe('the command margins', () => {
     const commands = commandsBeside(service);
     expect((await commands.text('margins', '--month', '2026-13')).error).toContain('--month must be like 2026-01');
     expect((await commands.text('margins', '--month', '2026-01')).out).toBe('No charges in 2026-01.\n');
-    const thisMonth = () => new Date().toISOString().slice(0, 7);
-    const begun = thisMonth();
-    const [, shown] = /^No charges in (\S+)\.\n$/.exec((await commands.text('margins')).out) ?? [];
-    expect([begun, thisMonth()]).toContain(shown);
     expect(await commands.fails(2, 'margins', '--by', 'colour')).toContain('--by must be one of model, route');
   });
 });
