@@ -127,18 +127,30 @@ export function asObject(value: unknown): Record<string, unknown> {
   return { ...value };
 }
 
-/** A server that says nothing for this long has nothing more to say. */
-const quiet_ms = 1_500;
+/**
+ * A server that has said nothing at so many looks has nothing more to say. It runs in this process: where that stands
+ * still, a look comes late, and behind what the server has said meanwhile.
+ */
+const quiet_looks = 15;
+const look_ms = 100;
 
 async function sendRaw(port: number, parts: readonly (string | Buffer)[]): Promise<string> {
   const socket = connect(port, '127.0.0.1');
   const chunks: Buffer[] = [];
-  socket.on('data', (chunk) => chunks.push(Buffer.from(chunk)));
+  let looks = 0;
+  socket.on('data', (chunk) => {
+    chunks.push(Buffer.from(chunk));
+    looks = 0;
+  });
   socket.on('error', () => {});
-  socket.setTimeout(quiet_ms, () => socket.destroy());
+  const looking = setInterval(() => {
+    looks += 1;
+    if (looks > quiet_looks) socket.destroy();
+  }, look_ms);
   const closed = new Promise((resolve) => socket.once('close', resolve));
   for (const part of parts) socket.write(part);
   await closed;
+  clearInterval(looking);
   return Buffer.concat(chunks).toString('latin1');
 }
 

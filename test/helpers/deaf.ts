@@ -7,7 +7,7 @@ const script = `
   const server = require('node:net').createServer();
   server.listen({ host: workerData, port: 0, backlog: 1 }, () => {
     parentPort.postMessage(server.address().port);
-    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0); // in this turn: nothing is accepted before
   });
 `;
 

@@ -1,7 +1,7 @@
 import { connect } from 'node:net';
 import { cutReplies, type Reply } from './wire.ts';
 
-/** Longer than anything a test waits for on purpose. */
+/** Longer than anything a test waits for on purpose, and than a machine stands still. */
 const patience_ms = 120_000;
 
 export type Spoken = { replies: Reply[]; text: string; elapsed_ms: number };

@@ -9,7 +9,6 @@ export function configOf(adapter: string, base_url: string, more: Partial<Provid
   return { name: 'p', adapter, base_url, api_key: secret, allow_private: true, ...more };
 }
 
-/** None of them ends a call, however long the machine stands still. */
 const timeout_ms = { connect: 60_000, first_byte: 60_000, idle: 60_000, start: 60_000, total: 60_000 };
 
 /** A call of one user message for the upstream model `m`. */
