@@ -208,8 +208,8 @@ describe('unusual, and served', () => {
   test('a client that closes its half is gone: nothing waits for it, and its task is whole', async () => {
     const body = JSON.stringify({ model: 'sandbox/image', input: { prompt: '[[delay 8s]]', width: 16, height: 16 } });
     const create = head('POST /v1/generate?wait=60 HTTP/1.1', json, `content-length: ${body.length}`) + body;
-    const { elapsed_ms } = await speak(port, [create], { half_closed: true });
-    expect(elapsed_ms).toBeLessThan(7_000);
+    const { replies } = await speak(port, [create], { half_closed: true });
+    expect(replies).toEqual([]); // whoever waited would get the task
   });
 
   test('a request without a version is one without a key', async () => {
@@ -239,7 +239,7 @@ describe('unusual, and served', () => {
   test('a wrong Host is served, and stands in no answer', async () => {
     const body = JSON.stringify({ model: 'sandbox/image', input: { prompt: 'x', width: 16, height: 16 } });
     const lines = ['host: evil.example', `authorization: Bearer ${client.key}`, 'x-forwarded-host: evil.example'];
-    const start = `POST /v1/generate?wait=20 HTTP/1.1\r\n${lines.join('\r\n')}\r\n${json}\r\n${close}\r\n`;
+    const start = `POST /v1/generate?wait=60 HTTP/1.1\r\n${lines.join('\r\n')}\r\n${json}\r\n${close}\r\n`;
     const { replies, text } = await speak(port, [`${start}content-length: ${body.length}\r\n\r\n${body}`]);
     expect(replies.map(({ status }) => status)).toEqual([202]);
     expect(text).toContain(`"url":"${service.url}/files/`);
@@ -279,10 +279,10 @@ describe('large and slow', () => {
     ['/v1/messages', 32_000_000, 'messages'],
   ] as const)('413 of %s in its format at once, before the body comes', async (path, limit, format) => {
     const lines = [json, `content-length: ${limit + 1}`, close];
-    const { replies, elapsed_ms } = await speak(port, [head(`POST ${path} HTTP/1.1`, ...lines)], { enough: 1 });
+    // The body never comes: whoever waited for it would answer 400.
+    const { replies } = await speak(port, [head(`POST ${path} HTTP/1.1`, ...lines)], { enough: 1 });
     expect(replies.map(({ status }) => status)).toEqual([413]);
     expect(formatProblem(JSON.parse(String(replies[0]?.body)), format)).toBeUndefined();
-    expect(elapsed_ms).toBeLessThan(1_000);
   });
 
   test('200 MB in chunks: refused at 20 MB, and never more than twice as much is held', async () => {

@@ -55,9 +55,10 @@ test('a turn that computes is reported with its time, and one that waits is not'
   writeFileSync(
     main,
     `const cpu = () => { const { user, system } = process.threadCpuUsage(); return (user + system) / 1000; };
-     setTimeout(() => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 400), 300);
-     setTimeout(() => { const from = cpu(); while (cpu() - from < 400); }, 1_000);
-     setTimeout(() => process.exit(), 1_800);`,
+     const wait = () => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 400);
+     const compute = () => { const from = cpu(); while (cpu() - from < 400); };
+     const after = (ms, work, next) => setTimeout(() => { work(); next?.(); }, ms); // the next turn begins behind this one
+     after(300, wait, () => after(300, compute, () => after(300, () => process.exit())));`,
   );
   const child = spawn(process.execPath, [...watched_arguments, main], {
     stdio: ['ignore', 'ignore', 'inherit', 'pipe'],

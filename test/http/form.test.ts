@@ -49,12 +49,10 @@ const endpoints: Endpoint<TestApp>[] = [
   },
 ];
 
-const timeouts = { headers_ms: 300, request_ms: 3_000, body_idle_ms: 200, check_every_ms: 50, discard_ms: 200 };
-
 let harness: Harness;
 
 beforeAll(async () => {
-  harness = await startHarness(endpoints, { timeouts });
+  harness = await startHarness(endpoints);
 });
 afterAll(() => harness.close());
 
@@ -149,10 +147,12 @@ describe('a form', () => {
   test('that stalls gets a response and is cut soon', async () => {
     const head =
       'POST /v1/form HTTP/1.1\r\nhost: a\r\nauthorization: Bearer key_1\r\ncontent-length: 5000\r\ncontent-type: multipart/form-data; boundary=x\r\n\r\n';
+    const hasty = await startHarness(endpoints, { timeouts: { body_idle_ms: 200, discard_ms: 200 } });
     for (const begun of ['', '--x\r\ncontent-disp', file('a', 'abc'), file('a', 'abc').subarray(0, 70)]) {
-      const answer = parseRaw(await harness.sendRaw(head, begun));
+      const answer = parseRaw(await hasty.sendRaw(head, begun));
       expect([answer.status, answer.error()['message']]).toEqual([400, 'The body arrives too slowly.']);
     }
+    await hasty.close();
   });
 
   test('of a client that disconnected is dropped', async () => {
