@@ -92,7 +92,7 @@ describe('a node', () => {
   it('writes by itself a few seconds later, and then nothing more', async () => {
     const refusals = node();
     refusals.note(wallet, { reason: 'rate_limit' });
-    await expect.poll(() => lines('reason'), { timeout: 20_000, interval: 100 }).toEqual(['rate_limit 1']);
+    await expect.poll(() => lines('reason'), { interval: 100 }).toEqual(['rate_limit 1']);
     await refusals.close();
     expect(statements).toBe(1);
   });
@@ -259,7 +259,7 @@ describe('writes of a node', () => {
           refusals.note(wallet, { reason: 'rate_limit' });
           written = refusals.close();
         }
-        await expect.poll(isWaiting, { timeout: 20_000, interval: 50 }).toBe(true);
+        await expect.poll(isWaiting).toBe(true);
         expect(await deleteAccount(tx, gone.account_id)).toBe('deleted');
       });
       await written;

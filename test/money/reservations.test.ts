@@ -86,6 +86,9 @@ async function openHolds(
   return { holds, calls: () => calls };
 }
 
+/** Time stands still: however slow this machine is, no reservation is so old that it is written meanwhile. */
+const standingStill = (): LeaseTime => ({ elapsed_ms: 0, wall_ms: 0, session: 1 });
+
 /** A database that refuses connections while `is_away`. */
 function openFlaky(db: Db): { db: Db; is_away: boolean } {
   const refused = Object.assign(new Error('connection refused'), { code: 'ECONNREFUSED' });
@@ -119,7 +122,7 @@ const tick = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
 test('a hold of a cached account is reserved in memory without a query, and its end books both', async () => {
   const wallet = await openWallet(database.db, { credit: 1_000n, limit: 900n });
-  const { holds, calls } = await openHolds();
+  const { holds, calls } = await openHolds(database.db, standingStill);
   await callTwice(holds, wallet);
   const before = calls();
   const answer = await holds.hold(holdOf(wallet, 'a', 200n));
@@ -155,7 +158,7 @@ test('a reservation that costs nothing is booked as held and released, and its m
 test('the database decides the first hold of an account or a key', async () => {
   const wallet = await openWallet(database.db, { credit: 1_000n });
   const second = { ...wallet, key_id: await openKey(database.db, wallet.account_id, 50n) };
-  const { holds, calls } = await openHolds();
+  const { holds, calls } = await openHolds(database.db, standingStill);
   await callTwice(holds, wallet);
   await holds.hold(holdOf(wallet, 'a', 100n));
   const before = calls();
@@ -366,13 +369,14 @@ test('a hold that can no longer be written, of a call whose end failed, blocks n
 test('a database that is silent for a second is waited for', async () => {
   const wallet = await openWallet(database.db, { credit: 100n });
   let now_ms = 0;
-  let [is_silent, wake] = [false, () => {}];
+  let is_silent = false;
+  const waking: (() => void)[] = [];
   const { db } = database;
   const time = () => ({ elapsed_ms: now_ms, wall_ms: 0, session: 1 });
   const slow: Db = {
     ...db,
     query: async (text, values) => {
-      if (is_silent) await new Promise<void>((resolve) => (wake = resolve));
+      if (is_silent) await new Promise<void>((resolve) => waking.push(resolve));
       return db.query(text, values);
     },
   };
@@ -387,7 +391,7 @@ test('a database that is silent for a second is waited for', async () => {
   const waiting = holds.hold(holdOf(wallet, 'c', 1n));
   expect(await Promise.race([waiting, tick(50)])).toBeUndefined();
   is_silent = false;
-  wake();
+  for (const wake of waking) wake();
   expect((await ended).charged).toBe(1n);
   expect((await waiting).outcome).toBe('held');
 });
