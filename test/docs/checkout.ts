@@ -1,10 +1,10 @@
 import { spawn, spawnSync, type ChildProcessByStdio } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
-import { createServer, type AddressInfo } from 'node:net';
 import { delimiter, dirname, join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { removeFolder, temporaryFolder } from '../helpers/embedded.ts';
+import { freePort } from '../helpers/free-port.ts';
 import { repository } from './document.ts';
 
 /** The address at which the service listens in the documents. */
@@ -163,6 +163,7 @@ export class Checkout {
 const curl = 'test/docs/curl.mjs';
 
 const ready_ms_max = 150_000;
+const last_words = 'echo hello.png\n\n';
 
 /** Returns the output of the service once it says how to make an image. Throws when it ends before, or hangs. */
 function untilReady(service: Service): Promise<string> {
@@ -173,21 +174,13 @@ function untilReady(service: Service): Promise<string> {
     service.stderr.on('data', (chunk: Buffer) => (output.error += chunk.toString()));
     service.stdout.on('data', (chunk: Buffer) => {
       output.out += chunk.toString();
-      if (!output.out.endsWith('echo hello.png\n\n')) return;
+      const end = output.out.indexOf(last_words);
+      if (end < 0) return; // more may come behind it at once
       clearTimeout(timer);
-      resolve(output.out);
+      resolve(output.out.slice(0, end + last_words.length));
     });
     service.once('close', fail);
   });
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
 }
 
 /** Names of the packages in a folder of packages, those of a scope one by one. */

@@ -138,7 +138,7 @@ async function seenOf({ checkout }: Session, data_folder: string, { id, status, 
 /** The one that hangs for 20 s is looked at when all the others are through. */
 async function expectDirectives(session: Session): Promise<void> {
   for (const { directive, seen } of directives) {
-    const wait = directive === '[[hang]]' ? 0 : 30;
+    const wait = directive === '[[hang]]' ? 0 : 60;
     const body = { model: 'sandbox/image', input: { prompt: `A storm ${directive}` } };
     const task = await session.checkout.call<Task>(`/v1/generate?wait=${wait}`, body);
     if (wait === 0) session.hanging = task.id;

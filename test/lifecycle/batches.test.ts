@@ -54,12 +54,15 @@ async function expectAllOnce(expect: ExpectStatic, stage: Stage, sdk: OpenAI, id
   const output = (await (await sdk.files.content(done.output_file_id ?? '')).text()).trimEnd().split('\n');
   const answers = output.map((line) => JSON.parse(line) as { custom_id: string; response: { request_id: string } });
   expect(answers.map(({ custom_id }) => custom_id)).toEqual(Array.from({ length: count }, (_, n) => `line ${n}`));
-  const charged = await app.db.query<{ ref: string; revenue: bigint }>(
-    "select ref, revenue from ledger_entries where type = 'settle' and event in ('close', 'late') order by ref",
-  );
-  expect(charged).toEqual(answers.map(({ response }) => ({ ref: response.request_id, revenue: 70n })).toSorted(byRef));
-  const records = await app.db.query<{ id: string }>('select id from chat_calls where status = 200 order by id');
-  expect(records.map(({ id: ref }) => ref)).toEqual(charged.map(({ ref }) => ref));
+  const charges = answers.map(({ response }) => ({ ref: response.request_id, revenue: 70n })).toSorted(byRef);
+  const charged = () =>
+    app.db.query<{ ref: string; revenue: bigint }>(
+      "select ref, revenue from ledger_entries where type = 'settle' and event in ('close', 'late') order by ref",
+    );
+  await expect.poll(charged).toEqual(charges);
+  // Records are written behind the ends of calls.
+  const records = () => app.db.query<{ id: string }>('select id from chat_calls where status = 200 order by id');
+  await expect.poll(records).toEqual(charges.map(({ ref }) => ({ id: ref })));
   const files = await app.db.query("select id from files where purpose = 'batch_output'");
   expect(files).toEqual([{ id: done.output_file_id }]);
   await expectExactBooks(app);

@@ -2,7 +2,6 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
@@ -14,6 +13,7 @@ import { startWebUi } from '../providers/imitations/automatic1111.ts';
 import { startComfyUi } from '../providers/imitations/comfyui/server.ts';
 import { textToImage } from '../providers/imitations/comfyui/workflows.ts';
 import { removeFolder, clusterFolder } from '../helpers/embedded.ts';
+import { freePort } from '../helpers/free-port.ts';
 
 const main = join(import.meta.dirname, '../../src/main.ts');
 
@@ -223,14 +223,6 @@ describe.concurrent('kill -9', () => {
     expect(final.every((status) => status === 'succeeded')).toBe(true);
   }, 240_000);
 });
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
 
 function parentOf(pid: number): number {
   const status = readFileSync(`/proc/${pid}/status`, 'utf8');

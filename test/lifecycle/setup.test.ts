@@ -27,7 +27,7 @@ describe('packages', () => {
     const first = repository.run('start', { args: ['--some', 'words'] });
     expect(await first.ended()).toBe(7);
     expect(first.out).toMatch(/^up \d+ yes --some words$/m);
-    expect(first.error).toMatch(/^Installing packages … 0 s\n[^]*Packages installed in \d+ s\.$/m);
+    expect(first.error).toMatch(/^Installing packages … \d+ s\n[^]*Packages installed in \d+ s\.$/m);
     expect(notes()).toEqual([]);
 
     const second = repository.run('start');

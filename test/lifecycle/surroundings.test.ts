@@ -9,7 +9,7 @@ import { prepareDataFolder } from '../../src/app/data-folder.ts';
 import { NoAnswer } from '../../src/lib/within.ts';
 import { medleySoon } from '../cli/medley.ts';
 import type { CommandResult } from '../cli/resident.ts';
-import { urlOf } from '../helpers/database.ts';
+import { dropDatabase, urlOf } from '../helpers/database.ts';
 import { depth } from '../helpers/depth.ts';
 import { removeFolder, clusterFolder } from '../helpers/embedded.ts';
 
@@ -136,8 +136,8 @@ describe('an address where nobody can listen is reported in a sentence', () => {
       await client.query(`create database ${name} ${options}`);
       await work(urlOf(name));
     } finally {
-      await client.query(`drop database ${name} with (force)`);
       await client.end();
+      await dropDatabase(name);
     }
   }
 

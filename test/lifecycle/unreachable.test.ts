@@ -6,7 +6,6 @@ import { medley } from '../cli/medley.ts';
 import type { CommandResult } from '../cli/resident.ts';
 import { urlOf } from '../helpers/database.ts';
 import { removeFolder, clusterFolder } from '../helpers/embedded.ts';
-import { freePort } from '../helpers/free-port.ts';
 
 const main = join(import.meta.dirname, '../../src/main.ts');
 
@@ -39,7 +38,7 @@ describe('a DATABASE_URL without a database is reported in a sentence by the ser
   it.each([
     [
       'a closed port',
-      async () => `postgres://medley:${password}@127.0.0.1:${await freePort()}/medley`,
+      async () => `postgres://medley:${password}@127.0.0.1:1/medley`,
       /^No PostgreSQL listens at 127\.0\.0\.1:\d+ \(ECONNREFUSED\)\. Start it, or correct DATABASE_URL\.$/,
     ],
     [

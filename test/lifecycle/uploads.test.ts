@@ -7,25 +7,26 @@ import { removeExpiredFiles } from '../../src/files/files.ts';
 import { removeOldUploads } from '../../src/files/upload-sessions.ts';
 import { childEnvironment } from '../helpers/child-environment.ts';
 import { expectExactBooks, startTestApp, type TestApp } from '../helpers/app.ts';
-import { freePort } from '../helpers/free-port.ts';
 
 const program = join(import.meta.dirname, '../helpers/node-child.ts');
 const bytes = Buffer.from('Grüße an Łódź');
 
 /** Another API node on the same database and files, which kills itself at a place. */
 async function startDoomed({ app }: TestApp, failpoint: string) {
-  const port = await freePort();
-  const env = childEnvironment(app, { role: 'api', failpoints: `${failpoint}=kill`, port });
-  const child = spawn(process.execPath, [program], { env, stdio: ['ignore', 'ignore', 'pipe'] });
+  const env = childEnvironment(app, { role: 'api', failpoints: `${failpoint}=kill` });
+  const child = spawn(process.execPath, [program], { env, stdio: ['ignore', 'pipe', 'pipe'] });
   const ended = once(child, 'exit');
   let written = '';
-  child.stderr.on('data', (chunk: Buffer) => (written = `${written}${chunk.toString()}`.slice(-10_000)));
-  const url = `http://127.0.0.1:${port}`;
-  const isReady = () =>
-    fetch(`${url}/readyz`).then(
+  for (const output of [child.stdout, child.stderr])
+    output.on('data', (chunk: Buffer) => (written = `${written}${chunk.toString()}`.slice(-10_000)));
+  let url = '';
+  const isReady = () => {
+    url ||= /running at (http:\S+)\s/.exec(written)?.[1] ?? '';
+    return fetch(`${url}/readyz`).then(
       ({ status }) => status,
       () => 0,
     );
+  };
   try {
     await expect.poll(isReady, { timeout: 120_000, interval: 100 }).toBe(200);
   } catch (error) {
