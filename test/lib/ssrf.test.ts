@@ -46,14 +46,14 @@ async function listen(host: string, chosen_port: number): Promise<Server> {
 }
 
 const rules: AddressRules = { allow: [], allow_private: false };
-const limits = { connect_timeout_ms: 2_000, timeout_ms: 3_000 };
+const limits = { connect_timeout_ms: 60_000, timeout_ms: 60_000 };
 
 async function failureOf(url: string, way: 'send' | 'download', allowed = rules): Promise<GuardError> {
   const options = { ...limits, rules: allowed };
   const work =
     way === 'send'
       ? guard.send(url, { ...options, method: 'POST', headers: {}, body: Buffer.from('{}'), answer_bytes_max: 1_000 })
-      : guard.download(url, { ...options, idle_timeout_ms: 1_000, size_bytes_max: 1_000, redirects_max: 3 });
+      : guard.download(url, { ...options, idle_timeout_ms: 60_000, size_bytes_max: 1_000, redirects_max: 3 });
   const error: unknown = await work.then(
     () => new Error(`${url} was answered`),
     (reason: unknown) => reason,

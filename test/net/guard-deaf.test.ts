@@ -10,7 +10,7 @@ const send = (url: string) =>
     headers: {},
     rules: { allow: ['127.0.0.0/8'], allow_private: false },
     connect_timeout_ms: 1_000,
-    timeout_ms: 5_000,
+    timeout_ms: 60_000,
     answer_bytes_max: 1_000,
   });
 

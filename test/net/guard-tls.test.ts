@@ -29,15 +29,17 @@ afterAll(() => {
   stranger.close();
 });
 
+/** So that nothing ends by it. */
+const longer_than_the_test_ms = 3_600_000;
 const portOf = (one: typeof server) => (one.address() as AddressInfo).port;
-const send = (host: string, port = portOf(server)) =>
+const send = (host: string, port = portOf(server), connect_timeout_ms = 60_000) =>
   guard.send(`https://${host}:${port}/hook`, {
     method: 'POST',
     headers: {},
     body: Buffer.from('{}'),
     rules: { allow: ['127.0.0.1/32'], allow_private: false },
-    connect_timeout_ms: 2_000,
-    timeout_ms: 3_000,
+    connect_timeout_ms,
+    timeout_ms: longer_than_the_test_ms,
     answer_bytes_max: 1_000,
   });
 
@@ -55,9 +57,9 @@ test('a download that began with https never continues without it', async () => 
   const download = (next: string) =>
     guard.download(`https://receiver.example:${portOf(server)}/${next}`, {
       rules: { allow: ['127.0.0.1/32'], allow_private: false },
-      connect_timeout_ms: 2_000,
-      timeout_ms: 3_000,
-      idle_timeout_ms: 1_000,
+      connect_timeout_ms: 60_000,
+      timeout_ms: 60_000,
+      idle_timeout_ms: 60_000,
       size_bytes_max: 1_000,
       redirects_max: 3,
     });
@@ -79,8 +81,6 @@ test('a host that connects and never begins TLS has the time to connect and no m
   const silent = createTcp();
   await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
   const { port } = silent.address() as AddressInfo;
-  const begun_at_ms = performance.now();
-  await expect(send('receiver.example', port)).rejects.toMatchObject({ code: 'timeout' });
-  expect(performance.now() - begun_at_ms).toBeLessThan(2_900);
+  await expect(send('receiver.example', port, 2_000)).rejects.toMatchObject({ code: 'timeout' });
   silent.close();
 });
