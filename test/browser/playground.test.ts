@@ -131,6 +131,26 @@ test('a chat answers word by word in both styles, reads an image, and shows its 
   expect(await violationsIn(page)).toEqual([]);
 });
 
+test('a message waits for a file that is still being read', async () => {
+  await open('/playground?model=sandbox%2Fchat');
+  await page.getByRole('textbox', { name: 'Message' }).fill('What is it?');
+  const send = page.getByRole('button', { name: 'Send' });
+  await expect.poll(() => send.isEnabled(), patience).toBe(true);
+  await page.evaluate(`{
+    const { readAsDataURL } = FileReader.prototype;
+    FileReader.prototype.readAsDataURL = function (file) {
+      globalThis.goOn = () => readAsDataURL.call(this, file);
+      FileReader.prototype.readAsDataURL = readAsDataURL;
+    };
+  }`);
+  const file = { name: 'red.png', mimeType: 'image/png', buffer: await redImage(32) };
+  await page.locator('input[type=file]').setInputFiles(file);
+  await expect.poll(() => send.isDisabled(), patience).toBe(true);
+  await page.evaluate('globalThis.goOn()');
+  await page.getByRole('group', { name: 'Attached files' }).getByText('red.png').waitFor();
+  await expect.poll(() => send.isEnabled(), patience).toBe(true);
+});
+
 test('an output file becomes the input of another model', async () => {
   await open('/playground?model=sandbox%2Fedit');
   const file = { name: 'red.png', mimeType: 'image/png', buffer: await redImage(32) };

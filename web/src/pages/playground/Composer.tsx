@@ -38,7 +38,7 @@ export function Composer(props: Props) {
   const { text, files } = draft;
   const attaching = useAttaching(props);
   const recorder = useRecorder();
-  const can_send = !disabled && !is_streaming && (text.trim() !== '' || files.length > 0);
+  const can_send = !disabled && !is_streaming && !attaching.is_reading && (text.trim() !== '' || files.length > 0);
   const go = () => can_send && send();
   return (
     <form
@@ -103,6 +103,7 @@ export function Composer(props: Props) {
 
 function useAttaching({ draft, setDraft, taken, attached_bytes, calls_tools, disabled }: Props) {
   const [problem, setProblem] = useState<string>();
+  const [reads, setReads] = useState(0); // a message that is sent meanwhile would go without its files
   const is_open = taken.length > 0 && !calls_tools && !disabled;
   const left_bytes = attached_max_bytes - sizeOf(draft.files) - attached_bytes;
   const add = (files: File[]) => {
@@ -112,12 +113,15 @@ function useAttaching({ draft, setDraft, taken, attached_bytes, calls_tools, dis
       setProblem(`The files of one conversation may have ${attached_max_bytes / 1_000_000} MB in total.`);
       return;
     }
-    Promise.all(files.map((file) => attach(file, taken))).then(
-      (read) => setDraft((before) => ({ ...before, files: [...before.files, ...read] })),
-      (error: unknown) => setProblem(error instanceof Error ? error.message : String(error)),
-    );
+    setReads((before) => before + 1);
+    Promise.all(files.map((file) => attach(file, taken)))
+      .then(
+        (read) => setDraft((before) => ({ ...before, files: [...before.files, ...read] })),
+        (error: unknown) => setProblem(error instanceof Error ? error.message : String(error)),
+      )
+      .finally(() => setReads((before) => before - 1));
   };
-  return { is_open, takes_audio: is_open && taken.includes('audio'), left_bytes, problem, add };
+  return { is_open, is_reading: reads > 0, takes_audio: is_open && taken.includes('audio'), left_bytes, problem, add };
 }
 
 const words: Record<AttachmentKind, string> = { image: 'images', document: 'PDFs and texts', audio: 'audio' };
