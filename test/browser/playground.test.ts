@@ -142,6 +142,7 @@ test('a message waits for a file that is still being read', async () => {
       globalThis.goOn = () => readAsDataURL.call(this, file);
       FileReader.prototype.readAsDataURL = readAsDataURL;
     };
+    undefined;
   }`);
   const file = { name: 'red.png', mimeType: 'image/png', buffer: await redImage(32) };
   await page.locator('input[type=file]').setInputFiles(file);
