@@ -103,13 +103,13 @@ it('the models of a key are offered by kind and asked for once, also when the se
   let caller = newCaller();
   const models = (command: string) => caller.run(['completion', '--models', command]);
   // Whoever presses a key waits for two seconds: on a busy machine an answer may be later, and is asked for anew.
-  const asked = async () => {
+  const modelsAnew = async () => {
     caller.remove();
     caller = newCaller();
     requests.length = 0;
     return models('run');
   };
-  await expect.poll(asked).toEqual({ code: 0, out: 'acme/image\nacme/film:fast\n', error: '' });
+  await expect.poll(modelsAnew).toEqual({ code: 0, out: 'acme/image\nacme/film:fast\n', error: '' });
   expect(await models('chat')).toEqual({ code: 0, out: 'acme/smart\n', error: '' });
   expect(requests).toEqual([expect.stringMatching(/^\/v1\/models\?/)]);
   server.close();

@@ -60,7 +60,7 @@ export async function bringAxe(page: Page): Promise<void> {
   await page.addInitScript(axe.source);
 }
 
-/** What fades, opens or is still being read is over after a second or two; what is wrong stays. */
+/** Looks at a page with faults: what fades, opens or is still being read is over after a second or two, what is wrong stays. */
 const looks_max = 6;
 
 /** Returns the problems that axe finds in the page, by WCAG 2.2 A and AA: a line for each kind and its first place. */

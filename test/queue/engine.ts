@@ -64,7 +64,7 @@ export function watchStandstills(db?: Db): Standstills {
  * Puts a job back into a queue that nobody works on yet. A worker that begins makes all due that was put back: it has done
  * so when this one, with `{ earlier: true }`, is its handler's.
  */
-export async function putBackEarlier(engine: Engine, db: Db, queue: string): Promise<void> {
+export async function deferEarlier(engine: Engine, db: Db, queue: string): Promise<void> {
   await engine.send(db, queue, { earlier: true }, { after_ms: 600_000 });
   await db.query('update pgboss.job set priority = -1 where name = $1', [queue]);
 }

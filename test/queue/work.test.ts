@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { Job } from '../../src/queue/queue.ts';
 import { testDatabase, type TestDatabase } from '../helpers/database.ts';
-import { countJobs, putBackEarlier, signal, testEngine, until, watchStandstills } from './engine.ts';
+import { countJobs, deferEarlier, signal, testEngine, until, watchStandstills } from './engine.ts';
 
 let database: TestDatabase;
 
@@ -184,7 +184,7 @@ describe.concurrent('a worker', () => {
       if (runs.length === 2) return { defer_ms: 10 };
       throw new Error('fails');
     };
-    await putBackEarlier(engine, database.db, 'put-back');
+    await deferEarlier(engine, database.db, 'put-back');
     engine.work('put-back', { slots: 1, handler });
     await begun.promise;
     await engine.send(database.db, 'put-back', {}, { key: 'k' });
@@ -210,7 +210,7 @@ describe.concurrent('a worker', () => {
     const begun: unknown[] = [];
     const has_begun = signal();
     const free = signal();
-    await putBackEarlier(engine, database.db, 'aged');
+    await deferEarlier(engine, database.db, 'aged');
     engine.work('aged', {
       slots: 1,
       handler: async ({ data: { name, earlier } }) => {

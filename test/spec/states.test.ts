@@ -84,7 +84,7 @@ const generate = (input: object = {}, wait = 120, model = 'test/pair', by = clie
   by.call('POST', `/v1/generate?wait=${wait}`, { model, input });
 const get = async (id: string, by = client) => (await by.call('GET', `/v1/tasks/${id}`)).json;
 const cancel = (id: string, by = client): Promise<Answered> => by.call('POST', `/v1/tasks/${id}/cancel`);
-/** How often the run of a task that was submitted once was asked to stop. */
+/** Returns how often the run of a task that was submitted once was asked to stop. */
 const cancelsOf = (id: string) => {
   const job = `job-${upstream.submits.findIndex(({ task_id }) => task_id === id) + 1}`;
   return upstream.cancels.filter((each) => each === job).length;

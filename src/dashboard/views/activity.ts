@@ -171,7 +171,7 @@ export type ChatView = ChatLineView & {
   feedback: FeedbackView[];
   attempts: {
     route: string;
-    /** Where it is another model than the call's. */
+    /** Only if it is another model than the call's. */
     model?: string;
     outcome: string;
     reason?: string;

@@ -80,43 +80,49 @@ function Whole({ call }: { call: ChatView }) {
         </Group>
         <Problem call={call} />
       </Card>
-      <Card title="Routes">
-        <ListTable
-          caption="Routes that were tried"
-          columns={[{ name: 'Route' }, { name: 'Outcome' }, { name: 'Took', align: 'right' }]}
-        >
-          {call.attempts.map((attempt, index) => (
-            <Table.Tr key={index}>
-              <Table.Td>
-                {attempt.route}
-                {attempt.model !== undefined && (
-                  <Text size="xs" c="dimmed">
-                    {attempt.model}
-                  </Text>
-                )}
-              </Table.Td>
-              <Table.Td>
-                {attempt.outcome === 'answered' ? <Status of="succeeded" label="Answered" /> : <Status of="failed" />}
-                <ChosenBy why={attempt.why} />
-                {attempt.upstream_id !== undefined && (
-                  <Text size="xs" c="dimmed">
-                    The upstream’s id: <span className="figure">{attempt.upstream_id}</span>
-                  </Text>
-                )}
-                {attempt.reason !== undefined && (
-                  <Text size="xs" c="dimmed">
-                    {attempt.reason}
-                  </Text>
-                )}
-              </Table.Td>
-              <Table.Td ta="right" className="figure">
-                {attempt.duration_ms === undefined ? '–' : durationText(attempt.duration_ms)}
-              </Table.Td>
-            </Table.Tr>
-          ))}
-        </ListTable>
-      </Card>
+      <Routes attempts={call.attempts} />
     </Stack>
+  );
+}
+
+function Routes({ attempts }: Pick<ChatView, 'attempts'>) {
+  return (
+    <Card title="Routes">
+      <ListTable
+        caption="Routes that were tried"
+        columns={[{ name: 'Route' }, { name: 'Outcome' }, { name: 'Took', align: 'right' }]}
+      >
+        {attempts.map((attempt, index) => (
+          <Table.Tr key={index}>
+            <Table.Td>
+              {attempt.route}
+              {attempt.model !== undefined && (
+                <Text size="xs" c="dimmed">
+                  {attempt.model}
+                </Text>
+              )}
+            </Table.Td>
+            <Table.Td>
+              {attempt.outcome === 'answered' ? <Status of="succeeded" label="Answered" /> : <Status of="failed" />}
+              <ChosenBy why={attempt.why} />
+              {attempt.upstream_id !== undefined && (
+                <Text size="xs" c="dimmed">
+                  The upstream’s id: <span className="figure">{attempt.upstream_id}</span>
+                </Text>
+              )}
+              {attempt.reason !== undefined && (
+                <Text size="xs" c="dimmed">
+                  {attempt.reason}
+                </Text>
+              )}
+            </Table.Td>
+            <Table.Td ta="right" className="figure">
+              {attempt.duration_ms === undefined ? '–' : durationText(attempt.duration_ms)}
+            </Table.Td>
+          </Table.Tr>
+        ))}
+      </ListTable>
+    </Card>
   );
 }
 
