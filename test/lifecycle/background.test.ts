@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test, type ExpectStatic } from 'vitest';
 import { startWorker } from '../../src/worker.ts';
 import { setStage, type Stage } from '../chat/setup.ts';
 import { chunk, completionsStream } from '../chat/streams.ts';
@@ -31,17 +31,17 @@ async function dieAt(stage: Stage, failpoint: string): Promise<void> {
 
 const done = 'select status, ended from background_responses where done_at is not null';
 
-test.concurrent.each([
+test.concurrent.for([
   ['job.fetched=kill', 'completed', 1],
   ['response.claimed=kill', 'completed', 1],
   ['response.sent=kill', 'failed', 0],
   ['response.ended=kill', 'completed', 1],
 ] as const)(
   'a worker that dies at %s leaves a response that is %s, and exact books',
-  async (failpoint, status, charged) => {
+  async ([failpoint, status, charged], { expect }) => {
     const stage = await setStage({ worker: false, more: 'storage: { shared: true }\n' });
     try {
-      await expectNothingLost(stage, failpoint, { status, charged });
+      await expectNothingLost(stage, failpoint, { status, charged }, expect);
     } finally {
       await stage.stop();
     }
@@ -52,6 +52,7 @@ async function expectNothingLost(
   stage: Stage,
   failpoint: string,
   { status, charged }: { status: string; charged: number },
+  expect: ExpectStatic, // of its own test: others run beside it
 ): Promise<void> {
   stage.upstream.script('gpt-x', { stream: completionsStream(['Hello', ' there'], [1_000, 500]) });
   const { text } = await stage.client.call('POST', '/v1/responses', {
@@ -78,7 +79,9 @@ async function expectNothingLost(
   await expectExactBooks(stage.test.app);
 }
 
-test.concurrent('a worker that dies when a fallback was asked leaves the cost of that model as unknown', async () => {
+test.concurrent('a worker that dies when a fallback was asked leaves the cost of that model as unknown', async ({
+  expect,
+}) => {
   const stage = await setStage({ worker: false, more: 'storage: { shared: true }\n' });
   try {
     stage.upstream.script('gpt-x', { status: 401, json: { error: { message: 'bad key' } } });
