@@ -22,7 +22,7 @@ const chunk = 250_000;
 
 /**
  * Facts of call `i`: of ten calls, four are so old that their record was removed, then one in three is a task. Three in
- * a hundred failed, one in five tasks has a webhook. One in 20,000 has the rare model, and the rare key.
+ * a hundred failed, one in five tasks has a webhook, one in twenty chat calls labels. One in 20,000 has the rare model, and the rare key.
  */
 const calls = `
   select *, case when is_task then 40000 else 2000 end::bigint as reserved,
@@ -93,13 +93,15 @@ const delivery_attempts = `
 const chats = `
   insert into chat_calls (account_id, id, key_id, model, style, stream, status, error_type, finish, attempts,
       input_tokens, cached_input_tokens, cache_write_tokens, output_tokens, reasoning_tokens, counted_here, cost,
-      currency, first_content_ms, total_ms, created_at, upstream_cost, cache_write_1h_tokens)
+      currency, first_content_ms, total_ms, created_at, upstream_cost, cache_write_1h_tokens, end_user, metadata)
     select $1, id, key_id, model, 'completions', i % 2 = 0, case when is_failed then 502 else 200 end,
            case when is_failed then 'upstream_error' end, case when not is_failed then 'stop' end,
            jsonb_build_array(jsonb_build_object('route', 'sandbox/chat', 'outcome',
              case when is_failed then 'failed' else 'ok' end, 'duration_ms', 900)
              || case when is_failed then '{"reason": "status 500"}' else '{}' end::jsonb),
-           812, 0, 0, 245, 0, false, cost, 'USD', 300 + i % 400, 900 + i % 2000, at - interval '3 s', cost / 2, 0
+           812, 0, 0, 245, 0, false, cost, 'USD', 300 + i % 400, 900 + i % 2000, at - interval '3 s', cost / 2, 0,
+           case when i % 20 = 1 then 'user-' || i end,
+           case when i % 20 = 1 then jsonb_build_object('team', 't' || i % 7, 'tags', 'nightly,run-' || i / 1000) end
       from (${calls}) c where is_recorded and not is_task`;
 
 /** Ten characters of an id: the milliseconds of its time. */

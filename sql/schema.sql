@@ -516,6 +516,7 @@ create table chat_calls (
 CREATE INDEX chat_calls_by_time ON chat_calls USING btree (created_at);
 CREATE INDEX chat_calls_failed ON chat_calls USING btree (account_id, id) WHERE (status >= 400);
 CREATE INDEX chat_calls_gone_wrong ON chat_calls USING btree (created_at) WHERE ((status >= 500) OR (jsonb_array_length(attempts) > 1));
+CREATE INDEX chat_calls_of_words ON chat_calls USING gin (call_words(account_id, end_user, metadata, error_type, status)) WITH (fastupdate=off) WHERE ((end_user IS NOT NULL) OR (metadata IS NOT NULL) OR (status >= 400));
 
 create table chat_contents (
   account_id text not null,
@@ -1295,9 +1296,11 @@ CREATE INDEX tasks_by_completion ON tasks USING btree (completed_at) WHERE (comp
 CREATE INDEX tasks_by_time ON tasks USING btree (created_at);
 CREATE INDEX tasks_counted ON tasks USING btree (account_id, completed_at) WHERE counts_as_failure;
 CREATE INDEX tasks_failed ON tasks USING btree (account_id, id) WHERE (error_type IS NOT NULL);
+CREATE INDEX tasks_failed_of_words ON tasks USING gin (task_words(account_id, input, ((((error_type || ' '::text) || COALESCE(error_message, ''::text)) || ' '::text) || metadata))) WITH (fastupdate=off) WHERE (error_type IS NOT NULL);
 CREATE INDEX tasks_of_key ON tasks USING btree (account_id, key_id, id) WHERE (completed_at IS NOT NULL);
 CREATE INDEX tasks_of_model ON tasks USING btree (account_id, model, id) WHERE (completed_at IS NOT NULL);
 CREATE INDEX tasks_of_pairs ON tasks USING gin (task_pairs(account_id, metadata)) WITH (fastupdate=off) WHERE (metadata <> '{}'::text);
+CREATE INDEX tasks_of_tags ON tasks USING gin (task_tags(account_id, metadata)) WITH (fastupdate=off) WHERE (strpos(metadata, '"tags":"'::text) > 0);
 CREATE INDEX tasks_of_words ON tasks USING gin (task_words(account_id, input, metadata)) WITH (fastupdate=off) WHERE (completed_at IS NOT NULL);
 CREATE INDEX tasks_unfinished ON tasks USING btree (deadline_at) WHERE (completed_at IS NULL);
 CREATE INDEX tasks_unfinished_of_account ON tasks USING btree (account_id, id) WHERE (completed_at IS NULL);
@@ -1684,6 +1687,30 @@ create table auth.verification (
 );
 CREATE INDEX verification_by_identifier ON auth.verification USING btree (identifier);
 
+CREATE OR REPLACE FUNCTION call_words(p_account text, p_user text, p_metadata jsonb, p_error text, p_status integer)
+ RETURNS tsvector
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE COST 2000
+AS $function$
+  with pairs as materialized (
+    select key, value from jsonb_each_text(case when jsonb_typeof(p_metadata) = 'object' then p_metadata end))
+  select array_to_tsvector(coalesce(array_agg(left(md5(p_account), 8) || part), '{}'))
+    from (
+      select word from unnest(tsvector_to_array(to_tsvector('pg_catalog.simple', regexp_replace(
+        concat_ws(' ', p_user, p_error, case when p_status >= 400 then p_status::text end,
+          (select string_agg(key || ' ' || value, ' ') from pairs)),
+        '[!-/:-@[-`{-~]', ' ', 'g')))) word
+       where octet_length(word) <= 2000
+      union all
+      select '=' || left(md5(label), 16) from (
+        select 'user ' || p_user
+        union all select 'error ' || p_error
+        union all select 'status ' || p_status::text where p_status >= 400
+        union all select 'pair ' || key || ' ' || value from pairs
+        union all select 'tag ' || trim(tag) from pairs, string_to_table(value, ',') tag where key = 'tags') l (label)
+       where label is not null) p (part)
+$function$;
+
 CREATE OR REPLACE FUNCTION hold_is_sound(r open_holds)
  RETURNS boolean
  LANGUAGE plpgsql
@@ -1804,6 +1831,15 @@ AS $function$
       regexp_replace(left(p_text, 200), '[!-/:-@[-`{-~]', ' ', 'g')))) word
 $function$;
 
+CREATE OR REPLACE FUNCTION task_tags(p_account text, p_metadata text)
+ RETURNS bigint[]
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE COST 2000
+AS $function$
+  select array_agg(hashtextextended(p_account || ' ' || trim(tag), 0))
+    from string_to_table((regexp_match(p_metadata, '[{,]"tags":"((?:[^"\\]|\\.)*)"'))[1], ',') tag
+$function$;
+
 CREATE OR REPLACE FUNCTION task_words(p_account text, p_input text, p_metadata text)
  RETURNS tsvector
  LANGUAGE sql
@@ -1837,6 +1873,7 @@ $function$;
 -- function begin_periods(p_account text, p_now timestamptz, p_entries bigint) returns void
 -- function budget_room(p_account text, p_project text, p_key text, p_member text, OUT ids text[], OUT room bigint) returns record
 -- function budget_spent(p_account text, p_scope text, p_subject text, p_from timestamptz) returns bigint
+-- function call_query(p_account text, p_words text, p_labels text[]) returns tsquery
 -- function charges_with_labels(p_account text, p_from timestamptz, p_to timestamptz, p_by_tag boolean) returns TABLE(at timestamptz, model text, key_id text, project_id text, kind text, cost bigint, units jsonb, end_user text, metadata jsonb, tag text)
 -- function claim_alert(p_now timestamptz, p_alert text, p_channel text, p_per_hour integer) returns TABLE(answer text, number integer, event text, claims integer, failures integer)
 -- function claim_attempt(p_account text, p_id text, p_number integer, p_seen_claim text, p_claim text) returns boolean

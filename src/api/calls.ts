@@ -1,6 +1,7 @@
 import type { CatalogHolder } from '../catalog/catalog.ts';
 import { keysSeenBy } from '../accounts/limited-keys.ts';
 import { readLines, type ActivityFilter } from '../chat/activity.ts';
+import { tagsIn } from '../chat/labels.ts';
 import type { RecordLine } from '../chat/record.ts';
 import { reading, type ReadParts } from '../db/reads.ts';
 import { ApiError } from '../errors.ts';
@@ -163,10 +164,4 @@ function chatView(line: RecordLine, route: string | null) {
     created_at: line.created_at.toISOString(),
     path: `/v1/chat/${id}`,
   };
-}
-
-/** As `tags_in` in PostgreSQL. */
-function tagsIn({ tags = '' }: Record<string, string>): string[] {
-  const names = tags.split(',').map((tag) => tag.trim());
-  return [...new Set(names)].filter((tag) => tag !== '');
 }

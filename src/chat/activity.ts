@@ -11,7 +11,7 @@ import {
   type TaskLine,
 } from '../tasks/list.ts';
 import type { TaskStatus } from '../tasks/task.ts';
-import { listAllRecords, listRecords, type RecordFilter, type RecordLine } from './record.ts';
+import { listAllRecords, listRecords, searchRecords, type RecordFilter, type RecordLine } from './record.ts';
 
 /** A task or a chat call of an account. */
 export type Line = { what: 'task'; line: TaskLine } | { what: 'chat'; line: RecordLine };
@@ -19,13 +19,15 @@ export type Line = { what: 'task'; line: TaskLine } | { what: 'chat'; line: Reco
 export type ActivityFilter = KeysOfProjects & {
   account_id: string;
   of: 'all' | 'tasks' | 'chats';
-  /** Words of the input or the metadata, or an id. Chat calls have no words: nothing that was said is stored. */
+  /** Words of the input, the labels or the error, or an id. What was said in chat calls is not looked through. */
   words?: string;
   /** Of tasks: chat calls have none. */
   status?: TaskStatus;
   /** Of chat calls, and of both. */
   ok?: boolean;
   error_type?: string;
+  /** Of chat calls: tasks have none. */
+  http_status?: number;
   model?: string;
   key_id?: string;
   /** The end user that the caller named. */
@@ -74,59 +76,83 @@ function hasNul(texts: readonly (string | undefined)[]): boolean {
 }
 
 async function readTasks(db: Db, filter: ActivityFilter, place: Place) {
-  const { of, words, ok, status = statusOf(ok), account_id, model, key_id, created_after, created_before } = filter;
-  const { end_user: user, metadata = {}, error_type, tag } = filter;
-  if (of === 'chats' || hasNul([model, key_id, error_type, tag])) return nothing;
-  // The end user of a task is a pair of its metadata.
-  if (user !== undefined && Object.hasOwn(metadata, 'user') && metadata['user'] !== user) return nothing;
-  const task_filter: LineFilter = {
-    account_id,
-    limit: place.limit,
-    ...cursorOf('task', filter, place),
-    metadata: user === undefined ? metadata : { ...metadata, user },
-    ...(status && { status }),
-    ...(error_type !== undefined && { error_type }),
-    ...(tag !== undefined && { tag }),
-    ...(model !== undefined && { model }),
-    ...(key_id !== undefined && { key_id }),
-    ...(filter.key_ids && { key_ids: filter.key_ids }),
-    ...(filter.project_ids && { project_ids: filter.project_ids }),
-    ...(created_after && { created_after }),
-    ...(created_before && { created_before }),
-  };
+  const { words } = filter;
+  const own = tasksOf(filter, place);
+  if (!own) return nothing;
+  const task_filter = { ...own, ...cursorOf('task', filter, place) };
   if (words === undefined) return listTaskLines(db, task_filter);
   if (isId('task', words)) return listTaskLines(db, { ...task_filter, id: words });
   return isId('req', words) ? nothing : searchTaskLines(db, task_filter, words);
+}
+
+/** Returns the filter of the tasks of a list, without its words; undefined if no task can be in it. */
+export function tasksOf(filter: ActivityFilter, place: Pick<Place, 'limit'>): LineFilter | undefined {
+  const { of, ok, status = statusOf(ok), http_status, end_user: user, metadata = {}, error_type, tag } = filter;
+  if (of === 'chats' || http_status !== undefined || hasNul([error_type, tag])) return undefined;
+  // The end user of a task is a pair of its metadata.
+  if (user !== undefined && Object.hasOwn(metadata, 'user') && metadata['user'] !== user) return undefined;
+  const shared = sharedBy(filter, place);
+  return (
+    shared && {
+      ...shared,
+      metadata: user === undefined ? metadata : { ...metadata, user },
+      ...(status && { status }),
+      ...(error_type !== undefined && { error_type }),
+      ...(tag !== undefined && { tag }),
+    }
+  );
 }
 
 function statusOf(ok: boolean | undefined): TaskStatus | undefined {
   return ok === undefined ? undefined : ok ? 'succeeded' : 'failed';
 }
 
-async function readChats(db: Db, filter: ActivityFilter, place: Place) {
-  const { of, words, status, ok, account_id, model, key_id, created_after, created_before } = filter;
-  const { end_user, metadata, error_type, tag } = filter;
-  if (of === 'tasks' || status !== undefined || (words !== undefined && !isId('req', words))) return nothing;
-  const pairs = Object.entries(metadata ?? {}).flat();
-  if (hasNul([model, key_id, error_type, end_user, tag, ...pairs])) return nothing;
-  const record_filter: RecordFilter = {
+/** The filters that lists of both kinds have. */
+function sharedBy(filter: ActivityFilter, { limit }: Pick<Place, 'limit'>) {
+  const { account_id, model, key_id, key_ids, project_ids, created_after, created_before } = filter;
+  if (hasNul([model, key_id])) return undefined;
+  return {
     account_id,
-    limit: place.limit,
-    ...cursorOf('req', filter, place),
-    ...(words !== undefined && { id: words }),
-    ...(ok !== undefined && { ok }),
-    ...(error_type !== undefined && { error_type }),
-    ...(end_user !== undefined && { end_user }),
-    ...(tag !== undefined && { tag }),
-    ...(pairs.length > 0 && { metadata }),
+    limit,
     ...(model !== undefined && { model }),
     ...(key_id !== undefined && { key_id }),
-    ...(filter.key_ids && { key_ids: filter.key_ids }),
-    ...(filter.project_ids && { project_ids: filter.project_ids }),
+    ...(key_ids && { key_ids }),
+    ...(project_ids && { project_ids }),
     ...(created_after && { created_after }),
     ...(created_before && { created_before }),
   };
-  return listRecords(db, record_filter);
+}
+
+async function readChats(db: Db, filter: ActivityFilter, place: Place) {
+  const { words } = filter;
+  const own = chatsOf(filter, place);
+  if (!own) return nothing;
+  const record_filter = { ...own, ...cursorOf('req', filter, place) };
+  if (words === undefined) return listRecords(db, record_filter);
+  if (isId('req', words)) return listRecords(db, { ...record_filter, id: words });
+  return isId('task', words) ? nothing : searchRecords(db, record_filter, words);
+}
+
+/** Returns the filter of the chat calls of a list, without its words; undefined if no call can be in it. */
+export function chatsOf(filter: ActivityFilter, place: Pick<Place, 'limit'>): RecordFilter | undefined {
+  const { of, status, ok, http_status, end_user, metadata = {}, error_type, tag } = filter;
+  if (of === 'tasks' || status !== undefined) return undefined;
+  // Whatever is answered without an error is answered 200.
+  if (http_status !== undefined && http_status !== 200 && http_status < 400) return undefined;
+  const pairs = Object.entries(metadata).flat();
+  if (hasNul([error_type, end_user, tag, ...pairs])) return undefined;
+  const shared = sharedBy(filter, place);
+  return (
+    shared && {
+      ...shared,
+      ...(ok !== undefined && { ok }),
+      ...(error_type !== undefined && { error_type }),
+      ...(http_status !== undefined && { http_status }),
+      ...(end_user !== undefined && { end_user }),
+      ...(tag !== undefined && { tag }),
+      ...(pairs.length > 0 && { metadata }),
+    }
+  );
 }
 
 /** The ids of an account's tasks, and of its calls, are all above their prefix. */

@@ -47,3 +47,9 @@ function textOf(value: Json): string | undefined {
 function plain(text: string): string {
   return text.toWellFormed().replaceAll('\0', '');
 }
+
+/** Returns the tags of metadata, each once: as `tags_in` in PostgreSQL. */
+export function tagsIn({ tags = '' }: Readonly<Record<string, string>>): string[] {
+  const names = tags.split(',').map((tag) => tag.trim());
+  return [...new Set(names)].filter((tag) => tag !== '');
+}

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import type { Logger } from 'pino';
 import { makeBatcher } from '../db/batcher.ts';
-import { conditionsOf } from '../db/conditions.ts';
+import { conditionsOf, type Conditions } from '../db/conditions.ts';
 import { isUnavailable, type Db, type Queryable } from '../db/database.ts';
 import { dearestIds, type Dearest } from '../db/dearest.ts';
 import { retryWhileUnavailable } from '../db/retry-while-unavailable.ts';
@@ -16,6 +16,7 @@ import type { ToolCalls, Usage } from '../styles/conversation.ts';
 import { no_usage } from '../styles/usage.ts';
 import { timeOf, type AllFilter } from '../tasks/list.ts';
 import { keepPrice, priceIdOf } from './call-prices.ts';
+import { labelConditions, labelsIn, type LabelFilter } from './label-filter.ts';
 import type { PricedRequest } from './priced-request.ts';
 import type { ChatAttempt, ChatOutcome } from './outcome.ts';
 import { insertRecords, type StoredRecord } from './record-row.ts';
@@ -286,55 +287,103 @@ export type RecordLine = Omit<ChatRecord, 'attempts'> & { key_id: string; route:
 
 const line_columns = `key_id, attempts -> -1 ->> 'route' as route, ${columns.replace('attempts, ', '')}`;
 
-export type RecordFilter = KeysOfProjects & {
-  account_id: string;
-  limit: number;
-  /** Calls made before this one (further down the list). */
-  after?: string;
-  /** Calls made after this one (further up the list). */
-  before?: string;
-  id?: string;
-  model?: string;
-  key_id?: string;
-  /** Only calls that ended well, or only the others. */
-  ok?: boolean;
-  error_type?: string;
-  end_user?: string;
-  /** One of the tags in the metadata. */
-  tag?: string;
-  /** Pairs, all of which a call must have. */
-  metadata?: Readonly<Record<string, string>>;
-  created_after?: Date;
-  created_before?: Date;
-};
+export type RecordFilter = KeysOfProjects &
+  LabelFilter & {
+    account_id: string;
+    limit: number;
+    /** Calls made before this one (further down the list). */
+    after?: string;
+    /** Calls made after this one (further up the list). */
+    before?: string;
+    id?: string;
+    model?: string;
+    key_id?: string;
+    /** Only calls that ended well, or only the others. */
+    ok?: boolean;
+    created_after?: Date;
+    created_before?: Date;
+  };
 
 /** Ids are made about when their call begins. */
 const id_slack_ms = 3_600_000;
 
 /** An account's calls, newest first: ids sort by time, so they are the cursor. */
-export async function listRecords(
-  db: Queryable,
-  filter: RecordFilter,
-): Promise<{ lines: RecordLine[]; has_more: boolean }> {
-  const { after, before, id, model, ok, error_type, end_user, tag, metadata, limit } = filter;
+export async function listRecords(db: Queryable, filter: RecordFilter): Promise<RecordPage> {
+  if (labelsIn(filter).length > 0) return pageWith(await readByIndex(db, filter), filter);
+  const { text, values } = filtersOf(filter);
+  const rows = await db.query<RecordLine>(
+    `select ${line_columns} from chat_calls where ${text}
+      order by ${orderOf(filter)} limit $${values.length + 1}`,
+    [...values, filter.limit + 1],
+  );
+  return pageWith(rows, filter);
+}
+
+const words_limit_ms = 3_000;
+
+/**
+ * The calls that have all of these words in their labels or their error, as words or as their beginnings, newest first.
+ * None if it is a text without words. Throws as a statement does that takes too long (isStopped).
+ */
+export async function searchRecords(db: Pick<Db, 'tx'>, filter: RecordFilter, words: string): Promise<RecordPage> {
+  const rows = await db.tx(async (tx) => {
+    await tx.query(`set local statement_timeout = ${words_limit_ms}`);
+    return readByIndex(tx, filter, words);
+  });
+  return pageWith(rows, filter);
+}
+
+/** Calls that are looked at themselves before the index is read: what many calls have fills a page by then. */
+const looked_at = 1_000;
+const read_for_words = 200;
+
+/** Calls with the labels of the filter, and with all words, one more than the limit. */
+async function readByIndex(db: Queryable, filter: RecordFilter, words?: string): Promise<RecordLine[]> {
+  const { text, values } = filtersOf(filter);
+  const place = conditionsOf(placeOf(filter)).text; // with the first of the same values
+  const order = orderOf(filter);
+  const [limit_at, words_at, labels_at] = [1, 2, 3].map((more) => `$${values.length + more}`);
+  const has_words = `call_words(account_id, end_user, metadata, error_type, status)
+    @@ (select call_query($1, ${words_at}, ${labels_at}))`;
+  const search_values = [words?.replaceAll('\0', ' ') ?? null, labelsIn(filter)];
+  const near_count = words === undefined ? Math.max(looked_at, 4 * filter.limit) : read_for_words;
+  const near = await db.query<RecordLine>(
+    `select ${line_columns} from (
+       select * from chat_calls where ${place} order by ${order} limit ${near_count}) c
+      where ${text}${words === undefined ? '' : ` and ${has_words}`} order by ${order} limit ${limit_at}`,
+    [...values, filter.limit + 1, ...(words === undefined ? [] : search_values)],
+  );
+  if (near.length > filter.limit) return near;
+  return db.query<RecordLine>(
+    `select ${line_columns} from (
+       select * from chat_calls where (end_user is not null or metadata is not null or status >= 400) and ${has_words} offset 0) c
+      where ${text} order by ${order} limit ${limit_at}`,
+    [...values, filter.limit + 1, ...search_values],
+  );
+}
+
+function orderOf({ before }: RecordFilter): string {
+  return `id ${before === undefined ? 'desc' : 'asc'}`;
+}
+
+function placeOf(filter: RecordFilter) {
+  return [...rangeOf(filter), ['id < ?', filter.after], ['id > ?', filter.before], ['id = ?', filter.id]] as const;
+}
+
+function filtersOf(filter: RecordFilter): Conditions {
+  const { model, ok, error_type } = filter;
   const { text, values } = conditionsOf([
-    ...rangeOf(filter),
-    ['id < ?', after],
-    ['id > ?', before],
-    ['id = ?', id],
+    ...placeOf(filter),
     ['model = ?', model],
     ...keyConditions(filter),
-    ['error_type = ?', error_type],
-    ['end_user = ?', end_user],
-    ['metadata @> ?::jsonb', metadata && JSON.stringify(metadata)],
-    ["strpos(metadata ->> 'tags', ?) > 0 and exists (select from tags_in(metadata) where tag = ?)", tag],
+    ...labelConditions(filter),
   ]);
-  const outcome = outcomeText(ok ?? (error_type === undefined ? undefined : false));
-  const rows = await db.query<RecordLine>(
-    `select ${line_columns} from chat_calls where ${text}${outcome}
-      order by id ${before === undefined ? 'desc' : 'asc'} limit $${values.length + 1}`,
-    [...values, limit + 1],
-  );
+  return { text: text + outcomeText(ok ?? (error_type === undefined ? undefined : false)), values };
+}
+
+export type RecordPage = { lines: RecordLine[]; has_more: boolean };
+
+function pageWith(rows: RecordLine[], { before, limit }: RecordFilter): RecordPage {
   const lines = rows.slice(0, limit);
   return { lines: before === undefined ? lines : lines.toReversed(), has_more: rows.length > limit };
 }
@@ -365,17 +414,16 @@ export async function listAllRecords(
 /** The calls of a time with the highest cost, first: among its newest `compared_max`. */
 export async function dearestRecords(
   db: Queryable,
-  filter: Pick<
-    RecordFilter,
-    'account_id' | 'model' | 'key_id' | keyof KeysOfProjects | 'ok' | 'limit' | 'created_after' | 'created_before'
-  >,
+  filter: Omit<RecordFilter, 'after' | 'before' | 'id'>,
   compared_max: number,
 ): Promise<Omit<Dearest, 'ids'> & { lines: RecordLine[] }> {
   const { account_id, model, ok, limit } = filter;
   const range = rangeOf(filter);
-  const { text, values } = conditionsOf([...range, ['model = ?', model], ...keyConditions(filter)]);
+  const labels = labelConditions(filter);
+  const { text, values } = conditionsOf([...range, ['model = ?', model], ...keyConditions(filter), ...labels]);
   const place = conditionsOf(range).text; // with the first of the same values
-  const rows = `select account_id, id, model, key_id, status, cost, created_at from chat_calls where ${place}`;
+  const more = labels.some(([, value]) => value !== undefined) ? ', end_user, metadata, error_type' : '';
+  const rows = `select account_id, id, model, key_id, status, cost, created_at${more} from chat_calls where ${place}`;
   const { ids, ...compared } = await dearestIds(
     db,
     { rows, only: text + outcomeText(ok), values },

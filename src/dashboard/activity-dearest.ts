@@ -1,4 +1,4 @@
-import type { ActivityFilter, Line } from '../chat/activity.ts';
+import { chatsOf, tasksOf, type ActivityFilter, type Line } from '../chat/activity.ts';
 import { dearestRecords } from '../chat/record.ts';
 import type { Db } from '../db/database.ts';
 import { dearestTaskLines } from '../tasks/list.ts';
@@ -17,15 +17,10 @@ export async function readDearest(
   filter: ActivityFilter,
   limit: number,
 ): Promise<{ lines: Line[]; cut_since: Date | undefined }> {
-  const { of, status, ok, ...shared } = filter;
-  // No text of the database has NUL.
-  if ([filter.model, filter.key_id].some((text) => text?.includes('\0'))) return { lines: [], cut_since: undefined };
-  const task_status = status ?? (ok === undefined ? undefined : ok ? 'succeeded' : 'failed');
-  const of_tasks = { ...shared, limit, ...(task_status && { status: task_status }) };
-  const of_chats = { ...shared, limit, ...(ok !== undefined && { ok }) };
+  const [of_tasks, of_chats] = [tasksOf(filter, { limit }), chatsOf(filter, { limit })];
   const [tasks, chats] = await Promise.all([
-    of === 'chats' ? none : dearestTaskLines(db, of_tasks, compared_max),
-    of === 'tasks' || status !== undefined ? none : dearestRecords(db, of_chats, compared_max),
+    of_tasks ? dearestTaskLines(db, of_tasks, compared_max) : none,
+    of_chats ? dearestRecords(db, of_chats, compared_max) : none,
   ]);
   const lines: Line[] = [
     ...tasks.lines.map((line): Line => ({ what: 'task', line })),

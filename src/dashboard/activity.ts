@@ -2,10 +2,11 @@ import { Readable } from 'node:stream';
 import type { Account } from '../accounts/accounts.ts';
 import { keyNames } from '../accounts/key-list.ts';
 import { readLines, type ActivityFilter, type Line } from '../chat/activity.ts';
+import { labelsIn, type LabelFilter } from '../chat/label-filter.ts';
 import type { Db } from '../db/database.ts';
 import { ApiError } from '../errors.ts';
 import type { Answer, Query } from '../http/endpoint.ts';
-import { moment, oneOf, wholeNumber } from '../http/query.ts';
+import { moment, objectParameter, oneOf, wholeNumber } from '../http/query.ts';
 import type { Clock } from '../lib/clock.ts';
 import { isId } from '../lib/ids.ts';
 import { readDearest } from './activity-dearest.ts';
@@ -23,12 +24,17 @@ type Parts = { readonly db: Db; readonly clock: Clock };
 const text = { type: 'string' };
 const filters = {
   of: { description: 'all, tasks or chats.', schema: text },
-  q: { description: 'Words of the prompt or the metadata, or an id.', schema: text },
+  q: { description: 'Words of the prompt, the labels or the error, or an id.', schema: text },
   status: { description: 'Only tasks of this status.', schema: text },
   outcome: { description: 'ok or failed.', schema: text },
   model: { description: 'Only this model.', schema: text },
   key: { description: 'Only of this key.', schema: text },
   project: { description: 'Only of keys that are in this project now.', schema: text },
+  user: { description: 'Only of this end user.', schema: text },
+  tag: { description: 'Only with this tag in the metadata.', schema: text },
+  error: { description: 'Only what failed with this type of error.', schema: text },
+  http_status: { description: 'Only chat calls that were answered with this status.', schema: { type: 'integer' } },
+  metadata: { description: 'metadata[name]=value: only with these pairs.', schema: { type: 'object' } },
   from: { description: 'Created at this time or later.', schema: text },
   to: { description: 'Created before this time.', schema: text },
   sort: { description: 'newest (first), oldest, or cost: the highest, of 30 days without `from`.', schema: text },
@@ -83,6 +89,19 @@ async function readFilter(db: Db, { query, account, scope }: AccountCall): Promi
     ...(await keysInSight(db, account_id, scope, project)),
     ...(created_after && { created_after }),
     ...(created_before && { created_before }),
+    ...readLabels(query),
+  };
+}
+
+function readLabels(query: Query): Pick<ActivityFilter, keyof LabelFilter> {
+  const [end_user, tag, error_type] = [query.get('user'), query.get('tag')?.trim(), query.get('error')];
+  const http_status = wholeNumber(query, 'http_status', { min: 100, max: 599 });
+  return {
+    metadata: objectParameter(query, 'metadata'),
+    ...(end_user !== undefined && { end_user }),
+    ...(tag !== undefined && { tag }),
+    ...(error_type !== undefined && { error_type }),
+    ...(http_status !== undefined && { http_status }),
   };
 }
 
@@ -140,7 +159,22 @@ function lineView(account_id: string, line: Line, names: ReadonlyMap<string, str
 
 async function handleCsv(app: Parts, call: AccountCall): Promise<Answer> {
   const { columns, name, rows } = await fileOf(app, call);
-  return csvAnswer(name, columns, rows);
+  return csvAnswer(name, columns, csvRows(rows));
+}
+
+async function* csvRows(rows: AsyncIterable<readonly ExportValue[]>): AsyncGenerator<Cell[]> {
+  for await (const row of rows) yield row.map(cellOf);
+}
+
+/** A list as a text with commas, pairs as JSON; nothing of either as an empty cell. */
+function cellOf(value: ExportValue): Cell {
+  if (value === null || typeof value !== 'object') return value;
+  if (isList(value)) return value.join(',');
+  return Object.keys(value).length === 0 ? null : JSON.stringify(value);
+}
+
+function isList(value: object): value is readonly string[] {
+  return Array.isArray(value);
 }
 
 async function handleJsonl(app: Parts, call: AccountCall): Promise<Answer> {
@@ -176,7 +210,7 @@ function readColumns(query: Query): ExportColumn[] {
 /** More than a spreadsheet can hold. */
 const rows_max = 1_000_000;
 const page_size = 1_000;
-/** To look for words costs the same for few lines as for many. */
+/** To look for words or labels costs the same for few lines as for many. */
 const page_size_of_words = 5_000;
 
 async function* rowsOf(
@@ -184,8 +218,9 @@ async function* rowsOf(
   { id: account_id }: Account,
   filter: ActivityFilter,
   columns: readonly ExportColumn[],
-): AsyncGenerator<Cell[]> {
-  const limit = filter.words === undefined ? page_size : page_size_of_words;
+): AsyncGenerator<ExportValue[]> {
+  const is_searched = filter.words !== undefined || labelsIn(filter).length > 0;
+  const limit = is_searched ? page_size_of_words : page_size;
   let after: string | undefined;
   for (let count = 0; count < rows_max;) {
     const { lines, has_more } = await readLines(db, filter, { limit, ...(after !== undefined && { after }) });
@@ -196,14 +231,19 @@ async function* rowsOf(
   }
 }
 
-async function* jsonLines(columns: readonly string[], rows: AsyncIterable<Cell[]>): AsyncGenerator<string> {
+async function* jsonLines(
+  columns: readonly string[],
+  rows: AsyncIterable<readonly ExportValue[]>,
+): AsyncGenerator<string> {
   for await (const row of rows) {
     const entries = columns.map((column, index) => [column, row[index] ?? null]);
     yield `${JSON.stringify(Object.fromEntries(entries))}\n`;
   }
 }
 
-type Cells = { readonly [column in ExportColumn]: (line: ActivityLine) => string | number | null };
+type ExportValue = string | number | null | readonly string[] | Readonly<Record<string, string>>;
+
+type Cells = { readonly [column in ExportColumn]: (line: ActivityLine) => ExportValue };
 
 const cells: Cells = {
   type: ({ what }) => what,
@@ -214,6 +254,7 @@ const cells: Cells = {
   key: ({ key }) => key.id,
   key_name: ({ key }) => key.name,
   status: (line) => (line.what === 'task' ? line.status : line.status < 400 ? 'succeeded' : 'failed'),
+  http_status: (line) => (line.what === 'chat' ? line.status : null),
   finish: (line) => (line.what === 'chat' ? line.finish : null),
   error_type: (line) => (line.what === 'task' ? (line.error?.type ?? null) : line.error_type),
   error_message: (line) => (line.what === 'task' ? (line.error?.message ?? null) : null),
@@ -228,6 +269,9 @@ const cells: Cells = {
   files: (line) => (line.what === 'task' ? line.files.length : null),
   cost: ({ cost }) => cost.exact,
   currency: ({ cost }) => cost.currency,
+  user: ({ user }) => user,
+  tags: ({ tags }) => tags,
+  metadata: ({ metadata }) => metadata,
 };
 
 const all_columns: ExportColumn[] = [
@@ -239,6 +283,7 @@ const all_columns: ExportColumn[] = [
   'key',
   'key_name',
   'status',
+  'http_status',
   'finish',
   'error_type',
   'error_message',
@@ -253,6 +298,9 @@ const all_columns: ExportColumn[] = [
   'files',
   'cost',
   'currency',
+  'user',
+  'tags',
+  'metadata',
 ];
 
 function tookMs(line: ActivityLine): number | null {

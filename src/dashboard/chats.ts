@@ -4,6 +4,7 @@ import type { Db } from '../db/database.ts';
 import type { Answer } from '../http/endpoint.ts';
 import { moment, oneOf, wholeNumber } from '../http/query.ts';
 import { findRecord, listRecords, type KeyedRecord, type RecordLine } from '../chat/record.ts';
+import { tagsIn } from '../chat/labels.ts';
 import { hasContent } from '../contents/stored.ts';
 import { ApiError } from '../errors.ts';
 import type { Clock } from '../lib/clock.ts';
@@ -62,7 +63,8 @@ async function handleList({ db }: { db: Db }, { account, query, scope }: Account
 }
 
 export function renderChat(line: Omit<RecordLine, 'route'>, names: ReadonlyMap<string, string>): ChatLineView {
-  const { id, model, style, stream, status, error_type, finish, first_content_ms, total_ms } = line;
+  const { id, model, style, stream, status, error_type, finish, first_content_ms, total_ms, end_user } = line;
+  const metadata = line.metadata ?? {};
   return {
     id,
     model,
@@ -79,6 +81,9 @@ export function renderChat(line: Omit<RecordLine, 'route'>, names: ReadonlyMap<s
     cost: costView(line.cost, line.currency),
     key: keyName(line.key_id, names),
     created_at: line.created_at.toISOString(),
+    user: end_user,
+    tags: tagsIn(metadata),
+    metadata,
   };
 }
 
@@ -103,7 +108,7 @@ async function readChat(app: ChatParts, call: AccountCall): Promise<Answer> {
     feedbackOf(app.db, account.id, id, person.user.id),
     chargeOfCall(app, account, record),
   ]);
-  const { cache_write_tokens, reasoning_tokens, counted_here, end_user, metadata, error_message } = record;
+  const { cache_write_tokens, reasoning_tokens, counted_here, error_message } = record;
   const attempts = record.attempts.map(({ reason, upstream_id, ...attempt }, index) =>
     person.user.is_operator
       ? {
@@ -119,8 +124,6 @@ async function readChat(app: ChatParts, call: AccountCall): Promise<Answer> {
     cache_write_tokens,
     reasoning_tokens,
     counted_here,
-    end_user,
-    metadata,
     search_units,
     has_content,
     attempts,

@@ -3,13 +3,12 @@ import { listKeys } from '../accounts/key-list.ts';
 import { findKey, keyState, type ApiKey } from '../accounts/keys.ts';
 import { listedModels } from '../catalog/alias.ts';
 import type { Catalog, CatalogHolder } from '../catalog/catalog.ts';
-import { findRecord } from '../chat/record.ts';
+import { findRecord, searchRecords, type RecordLine } from '../chat/record.ts';
 import type { Db } from '../db/database.ts';
 import { ApiError } from '../errors.ts';
 import type { Query } from '../http/endpoint.ts';
 import type { Clock } from '../lib/clock.ts';
 import { isId } from '../lib/ids.ts';
-import type { KeysOfProjects } from '../money/key-budgets.ts';
 import { listTaskLines, searchTaskLines, type TaskLine } from '../tasks/list.ts';
 import { findDelivery } from '../webhooks/delivery.ts';
 import { account_endpoint, session_endpoint } from './page.ts';
@@ -27,7 +26,7 @@ const length_max = 200;
 /** So many of each kind. */
 const hits_max = 6;
 
-/** Whatever of an account has this id, or these words: models, keys, and tasks by their input and metadata. */
+/** Whatever of an account has this id, or these words: models, keys, tasks by their input, and both kinds of calls by their labels and errors. */
 export const search_account = account_endpoint(
   'GET',
   '/search',
@@ -38,16 +37,19 @@ export const search_account = account_endpoint(
     if (with_id) return { status: 200, body: { data: with_id, is_partial: false } satisfies SearchView };
     const of_account = { account_id: account.id };
     const like = { ...of_account, search: text, project_ids: scope?.project_ids, limit: hits_max };
-    const [{ keys }, tasks] = await Promise.all([
+    const whose = { ...of_account, ...(await keysInSight(app.db, account.id, scope)), limit: hits_max };
+    const [{ keys }, tasks, calls] = await Promise.all([
       listKeys(app.db, like, new Date(app.clock.now())),
-      tasksWith(app.db, { ...of_account, ...(await keysInSight(app.db, account.id, scope)) }, text),
+      inTime(searchTaskLines(app.db, whose, text)),
+      inTime(searchRecords(app.db, whose, text)),
     ]);
     const data = [
       ...modelsLike(app.catalog.current, text),
       ...keys.map((key) => keyHit(app.clock, key)),
-      ...(tasks ?? []).map(taskHit),
+      ...(tasks?.lines ?? []).map(taskHit),
+      ...(calls?.lines ?? []).map(callHit),
     ];
-    return { status: 200, body: { data, is_partial: tasks === undefined } satisfies SearchView };
+    return { status: 200, body: { data, is_partial: !tasks || !calls } satisfies SearchView };
   },
   { query: query_docs, limited: 'own' },
 );
@@ -89,9 +91,7 @@ async function hitsWithId(
   if (isId('req', id)) {
     const record = await findRecord(db, account_id, id);
     if (!record || !(await seesKey(db, scope, record.key_id))) return [];
-    const { model, style, status } = record;
-    const outcome = status < 400 ? 'answered' : `failed (${status})`;
-    return [{ kind: 'chat', id, title: model, detail: `${style} call, ${outcome}, ${id}` }];
+    return [callHit(record)];
   }
   if (isId('key', id)) {
     const key = await findKey(db, id, account_id);
@@ -106,13 +106,9 @@ async function hitsWithId(
 }
 
 /** Returns undefined if it takes too long. */
-async function tasksWith(
-  db: Db,
-  whose: { account_id: string } & KeysOfProjects,
-  words: string,
-): Promise<TaskLine[] | undefined> {
+async function inTime<T>(search: Promise<T>): Promise<T | undefined> {
   try {
-    return (await searchTaskLines(db, { ...whose, limit: hits_max }, words)).lines;
+    return await search;
   } catch (error) {
     if (error instanceof ApiError && error.kind === 'timeout') return undefined;
     throw error;
@@ -135,6 +131,13 @@ function keyHit(clock: Clock, key: ApiKey): SearchHit {
 
 function taskHit({ id, prompt, model, status }: TaskLine): SearchHit {
   return { kind: 'task', id, title: prompt ?? id, detail: `${model}, ${status}` };
+}
+
+function callHit(call: Pick<RecordLine, 'id' | 'model' | 'style' | 'status' | 'end_user'>): SearchHit {
+  const { id, model, style, status, end_user } = call;
+  const outcome = status < 400 ? 'answered' : `failed (${status})`;
+  const user = end_user === null ? '' : `, user ${end_user}`;
+  return { kind: 'chat', id, title: model, detail: `${style} call, ${outcome}${user}, ${id}` };
 }
 
 function accountHit({ id, name, status }: Account): SearchHit {

@@ -11,6 +11,7 @@ import { isId } from '../lib/ids.ts';
 import { entriesOfRef } from '../money/ledger.ts';
 import { costView, estimateView } from '../money/money.ts';
 import { cancelTask, unknownTask } from '../tasks/cancel.ts';
+import { tagsIn } from '../chat/labels.ts';
 import { listTaskLines, type TaskLine } from '../tasks/list.ts';
 import { bodyOf, listAttempts, loadInput, loadTask, type StoredFile, type Task } from '../tasks/task.ts';
 import { waitingOf } from '../tasks/waiting.ts';
@@ -91,6 +92,7 @@ export function keyName(id: string, names: ReadonlyMap<string, string>): KeyName
 
 export function renderLine(account_id: string, line: TaskLine, names: ReadonlyMap<string, string>): TaskLineView {
   const { id, status, model, kind, prompt, key_id, currency, error_type } = line;
+  const metadata: Record<string, string> = JSON.parse(line.metadata); // our own text
   return {
     id,
     status,
@@ -105,6 +107,9 @@ export function renderLine(account_id: string, line: TaskLine, names: ReadonlyMa
     started_at: line.started_at?.toISOString() ?? null,
     completed_at: line.completed_at?.toISOString() ?? null,
     files: line.files.map((file, index) => renderFile({ account_id, id }, file, index, line.files_removed_at !== null)),
+    user: metadata['user'] ?? null,
+    tags: tagsIn(metadata),
+    metadata,
   };
 }
 

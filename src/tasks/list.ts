@@ -38,48 +38,67 @@ function readRows<Row extends object>(
   filter: LineFilter,
   more: readonly Filter[],
 ): Promise<Row[]> {
-  const { metadata = {} } = filter;
-  if (Object.keys(metadata).length > 0) return readWithPairs<Row>(db, columns, { ...filter, metadata }, more);
+  if (filter.tag !== undefined || hasPairs(filter)) return readWithLabels<Row>(db, columns, filter, more);
   const { text, values } = pageOf(columns, filter, more);
   return db.query<Row>(text, values);
 }
 
-/** So many tasks are looked at before the index of pairs is asked: pairs that many tasks have fill a page by then. */
+/** So many tasks are looked at before the indexes of labels are asked: what many tasks have fills a page by then. */
 const looked_at = 1_000;
 
-/** Tasks that carry these pairs, one more than the limit. */
-async function readWithPairs<Row extends object>(
+/** Tasks that carry these pairs and this tag, one more than the limit. */
+async function readWithLabels<Row extends object>(
   db: Queryable,
   columns: string,
-  filter: LineFilter & { metadata: Record<string, string> },
+  filter: LineFilter,
   more: readonly Filter[],
 ): Promise<Row[]> {
-  const { account_id, after, before, limit } = filter;
-  const { text, values } = filtersOf(filter, [
-    ...more,
-    [
-      `not exists (select from unnest(?::text[]) as pair
-         where strpos(metadata, '{' || pair) <> 1 and strpos(metadata, ',' || pair) = 0)`,
-      jsonPairs(filter.metadata),
-    ],
-  ]);
-  const direction = before === undefined ? 'desc' : 'asc';
-  const place = conditionsOf(placeOf({ account_id, after, before })).text; // with the first of the same values
+  const { before, limit } = filter;
+  const { text, values } = filtersOf(filter, more);
+  const order = `order by id ${before === undefined ? 'desc' : 'asc'} limit $${values.length + 1}`;
+  const place = conditionsOf(placeOf(filter)).text; // with the first of the same values
   const near = await db.query<Row>(
-    `select ${columns} from (select * from tasks where ${place} order by id ${direction} limit ${looked_at}) t
-      where ${text} order by id ${direction} limit $${values.length + 1}`,
+    `select ${columns} from (
+       select * from tasks where ${place} order by id ${before === undefined ? 'desc' : 'asc'} limit ${looked_at}) t
+      where ${text} ${order}`,
     [...values, limit + 1],
   );
   if (near.length > limit) return near;
+  const labels = labelsIn(filter);
+  const has_labels = labels.map(({ has }, index) => has(`$${values.length + 2 + index}`)).join(' and ');
   return db.query<Row>(
-    `with matching as materialized (
-       select account_id, id from tasks where metadata <> '{}' and task_pairs(account_id, metadata) @> task_pairs($1, $${values.length + 1}))
+    `with matching as materialized (select account_id, id from tasks where ${has_labels})
      select ${columns} from (
        select t.* from matching m cross join lateral (select * from tasks where ${text} and id = m.id offset 0) t
         where m.account_id = $1) t
-      order by id ${direction} limit $${values.length + 2}`,
-    [...values, JSON.stringify(filter.metadata), limit + 1],
+      ${order}`,
+    [...values, limit + 1, ...labels.map(({ value }) => value)],
   );
+}
+
+type Label = { has: (value: string) => string; value: string };
+
+/** Returns the labels by which an index finds tasks, those of other accounts with the same hash included. */
+function labelsIn({ metadata = {}, tag }: LineFilter): Label[] {
+  const pairs: Label = {
+    has: (value) => `metadata <> '{}' and task_pairs(account_id, metadata) @> task_pairs($1, ${value})`,
+    value: JSON.stringify(metadata),
+  };
+  const hasTag = (value: string) =>
+    `strpos(metadata, '"tags":"') > 0 and task_tags(account_id, metadata) @> array[hashtextextended($1 || ' ' || ${value}, 0)]`;
+  return [
+    ...(hasPairs({ metadata }) ? [pairs] : []),
+    ...(tag === undefined ? [] : [{ has: hasTag, value: escaped(tag) }]),
+  ];
+}
+
+function hasPairs({ metadata = {} }: { metadata?: LineFilter['metadata'] }): boolean {
+  return Object.keys(metadata).length > 0;
+}
+
+/** A text as JSON has it between its quotes. */
+function escaped(text: string): string {
+  return JSON.stringify(text).slice(1, -1);
 }
 
 /** Ids are made about when their task is. */
@@ -104,35 +123,44 @@ function pageOf(columns: string, filter: LineFilter, more: readonly Filter[]) {
 
 type Filter = readonly [condition: string, value: unknown];
 
-function placeOf({
-  account_id,
-  after,
-  before,
-}: Pick<LineFilter, 'account_id'> & { after?: unknown; before?: unknown }): Filter[] {
+function placeOf(
+  filter: Pick<LineFilter, 'account_id' | 'after' | 'before' | 'created_after' | 'created_before'>,
+): Filter[] {
   return [
-    ['account_id = ?', account_id],
-    ['id < ?', after],
-    ['id > ?', before],
+    ['account_id = ?', filter.account_id],
+    ['id < ?', filter.after],
+    ['id > ?', filter.before],
+    ...rangeOf(filter),
   ];
 }
 
 const tag_condition = `exists (select from string_to_table(readable_metadata(metadata) ->> 'tags', ',') part where trim(part) = ?)`;
 
 function filtersOf(filter: LineFilter, more: readonly Filter[]) {
-  const { id, status, model, error_type, tag } = filter;
+  const { id, status, model } = filter;
   return conditionsOf([
     ...placeOf(filter),
     ['id = ?', id],
     ['status = ?', status],
     ['model = ?', model],
     ...keyConditions(filter),
-    ['error_type = ?', error_type],
-    // The first rules out nearly all, without reading JSON.
-    ['strpos(metadata, ?) > 0', tag === undefined ? undefined : JSON.stringify(tag).slice(1, -1)],
-    [tag_condition, tag],
-    ...rangeOf(filter),
+    ...labelConditions(filter),
     ...more,
   ]);
+}
+
+function labelConditions({ error_type, tag, metadata = {} }: LineFilter): Filter[] {
+  return [
+    ['error_type = ?', error_type],
+    // The first rules out nearly all, without reading JSON.
+    ['strpos(metadata, ?) > 0', tag === undefined ? undefined : escaped(tag)],
+    [tag_condition, tag],
+    [
+      `not exists (select from unnest(?::text[]) as pair
+         where strpos(metadata, '{' || pair) <> 1 and strpos(metadata, ',' || pair) = 0)`,
+      hasPairs({ metadata }) ? jsonPairs(metadata) : undefined,
+    ],
+  ];
 }
 
 function rangeOf({ created_after, created_before }: Pick<LineFilter, 'created_after' | 'created_before'>): Filter[] {
@@ -228,15 +256,18 @@ export async function dearestTaskLines(
   compared_max: number,
 ): Promise<Omit<Dearest, 'ids'> & { lines: TaskLine[] }> {
   const { account_id, limit, status, model, created_after } = filter;
-  const range: Filter[] = [...placeOf(filter), ...rangeOf(filter), ['created_at >= ?', created_after]];
+  const range: Filter[] = [...placeOf(filter), ['created_at >= ?', created_after]];
+  const labels = labelConditions(filter);
   const { text, values } = conditionsOf([
     ...range,
     ['status = ?', status],
     ['model = ?', model],
     ...keyConditions(filter),
+    ...labels,
   ]);
   const place = conditionsOf(range).text; // with the first of the same values
-  const rows = `select account_id, id, model, key_id, status, cost, created_at from tasks where ${place}`;
+  const more = labels.some(([, value]) => value !== undefined) ? ', metadata, error_type' : '';
+  const rows = `select account_id, id, model, key_id, status, cost, created_at${more} from tasks where ${place}`;
   const { ids, ...compared } = await dearestIds(db, { rows, only: text, values }, { limit, compared_max });
   const lines = await db.query<LineRow>(
     `select ${line_columns} from tasks where account_id = $1 and id = any($2) order by cost desc, id desc`,
@@ -252,8 +283,8 @@ const read_for_words = 200;
 const words_limit_ms = 3_000;
 
 /**
- * The tasks that have all of these words in their input or metadata, as words or as their beginnings, as lines, newest
- * first. None if it is a text without words. Throws as a statement does that takes too long (isStopped).
+ * The tasks that have all of these words in their input, metadata or error, as words or as their beginnings, as lines,
+ * newest first. None if it is a text without words. Throws as a statement does that takes too long (isStopped).
  */
 export async function searchTaskLines(db: Pick<Db, 'tx'>, filter: LineFilter, words: string): Promise<LinePage> {
   const rows = await db.tx(async (tx) => {
@@ -266,23 +297,29 @@ export async function searchTaskLines(db: Pick<Db, 'tx'>, filter: LineFilter, wo
 
 /** One more than the limit. */
 async function readWithWords(tx: Queryable, filter: LineFilter, words: string): Promise<LineRow[]> {
-  const { account_id, after, before, limit } = filter;
+  const { before, limit } = filter;
   const { text, values } = filtersOf(filter, [['created_at >= ?', filter.created_after]]);
-  const place = conditionsOf(placeOf({ account_id, after, before })).text; // with the first of the same values
+  const place = conditionsOf(placeOf(filter)).text; // with the first of the same values
   const order = `order by id ${before === undefined ? 'desc' : 'asc'}`;
   const [words_at, limit_at] = [values.length + 1, values.length + 2];
-  const has_words = `task_words(account_id, input, metadata) @@ (select task_query($1, $${words_at}))`;
+  const query = `(select task_query($1, $${words_at}))`;
+  const has_words = `task_words(account_id, input, metadata) @@ ${query}`;
+  // The words of a failed task are those of its error, too.
+  const failed_with_words = `error_type is not null
+    and task_words(account_id, input, error_type || ' ' || coalesce(error_message, '') || ' ' || metadata) @@ ${query}`;
   const all_values = [...values, words.replaceAll('\0', ' '), limit + 1];
   const near = await tx.query<LineRow>(
     `select ${line_columns} from (select * from tasks where ${place} ${order} limit ${read_for_words}) t
-      where ${text} and ${has_words} ${order} limit $${limit_at}`,
+      where ${text} and (${has_words} or ${failed_with_words}) ${order} limit $${limit_at}`,
     all_values,
   );
   if (near.length > limit) return near;
   // Prompts are read of the lines of the page alone: that takes longer than all the rest.
   return tx.query<LineRow>(
     `with matching as materialized (
-       select account_id, id from tasks where completed_at is not null and ${has_words})
+       select account_id, id from tasks where completed_at is not null and ${has_words}
+        union
+       select account_id, id from tasks where ${failed_with_words})
      select ${line_columns} from (
        (select * from tasks where ${text} and completed_at is null and ${has_words} ${order} limit $${limit_at})
        union all

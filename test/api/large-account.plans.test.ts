@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { makeBigAccount, rare_model, type BigAccount } from '../../bench/big-account.ts';
-import { callMarks, listAllRecords, listRecords } from '../../src/chat/record.ts';
+import { callMarks, listAllRecords, listRecords, searchRecords } from '../../src/chat/record.ts';
 import type { Db, Queryable, Tx } from '../../src/db/database.ts';
 import { listEntries } from '../../src/money/ledger.ts';
 import { marginsOf } from '../../src/money/margins.ts';
@@ -111,6 +111,12 @@ test.each<[name: string, work: (db: Queryable) => Promise<unknown>, pages_max: n
   ['tasks of an end user, as lines', (db) => listTaskLines(db, { ...own(), metadata: { order: '12021' } }), 700],
   ['tasks of a kind of error', (db) => listTaskLines(db, { ...own(), error_type: 'timeout' }), 100],
   ['chat calls of a kind of error', (db) => listRecords(db, { ...own(), error_type: 'timeout' }), 700],
+  ['chat calls of an end user', (db) => listRecords(db, { ...own(), end_user: 'user-12041' }), 250],
+  ['chat calls of an end user that is not there', (db) => listRecords(db, { ...own(), end_user: 'user-1' }), 250],
+  ['chat calls of a tag', (db) => listRecords(db, { ...own(), tag: 'run-12' }), 250],
+  ['chat calls of a pair', (db) => listRecords(db, { ...own(), metadata: { team: 't1' } }), 700],
+  ['chat calls of a status', (db) => listRecords(db, { ...own(), http_status: 429 }), 250],
+  ['tasks of a tag that is not there', (db) => listTaskLines(db, { ...own(), tag: 'run-12' }), 700],
   ['tasks of all accounts', (db) => listAllTaskLines(db, { ...day(), limit: 20 }), 150],
   ['tasks of all accounts, further down', (db) => listAllTaskLines(db, { ...day(), limit: 20, after: place }), 150],
   ['chat calls of all accounts', (db) => listAllRecords(db, { ...day(), limit: 20 }), 60],
@@ -165,6 +171,26 @@ test.each<[words: string, filter: object, statements: number, pages_max: number,
   expect(text.includes('tasks_of_words')).toBe(statements > 1);
   expect(plans.map(pagesOf).reduce((sum, pages) => sum + pages, 0)).toBeLessThan(pages_max);
 });
+
+test.each<[words: string, filter: object, statements: number, lines: number]>([
+  ['nightly', {}, 2, 20],
+  ['user 12041', {}, 2, 1],
+  ['user 12041', { key_id: 'none' }, 2, 0],
+  ['elephant', {}, 2, 0],
+])(
+  'chat calls with the words "%s" and %o are found by their index, in %d statements',
+  async (words, filter, ...expected) => {
+    const seen: number[] = [];
+    const plans = await plansOfSearch(async (db) => {
+      seen.push((await searchRecords(db, { ...own(), ...filter }, words)).lines.length);
+    });
+    expect([plans.length, ...seen]).toEqual(expected);
+    const text = JSON.stringify(plans);
+    expect(text).not.toContain('Seq Scan');
+    expect(text).toContain('chat_calls_of_words');
+    expect(plans.map(pagesOf).reduce((sum, pages) => sum + pages, 0)).toBeLessThan(700);
+  },
+);
 
 test('the statement of a month is the same from its sums and from every entry', async () => {
   const { db } = database;

@@ -27,6 +27,7 @@ import { readSettingsSearch } from './pages/settings/search.ts';
 import { readBillingSearch } from './pages/billing/search.ts';
 import { readUsageSearch } from './pages/usage/search.ts';
 import { readSpeedSearch } from './pages/speed/search.ts';
+import { parseSearch, stringifySearch } from './ui/search-text.ts';
 import { Failed } from './ui/states.tsx';
 import { Updated } from './ui/Updated.tsx';
 import { isMissingPart } from './updated.ts';
@@ -306,6 +307,8 @@ const routeTree = root.addChildren([
 export const router = createRouter({
   routeTree,
   basepath: own_path || '/',
+  parseSearch,
+  stringifySearch,
   defaultPreload: 'intent',
   scrollRestoration: true,
   defaultErrorComponent: ({ error, reset }) =>

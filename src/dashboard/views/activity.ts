@@ -31,6 +31,16 @@ export type TaskLineView = {
   started_at: string | null;
   completed_at: string | null;
   files: FileView[];
+} & LabelsView;
+
+/** What the caller said of a call or a task. */
+export type LabelsView = {
+  /** The end user. */
+  user: string | null;
+  /** Those of the metadata, each once. */
+  tags: string[];
+  /** All pairs, the tags included. */
+  metadata: Record<string, string>;
 };
 
 export type KeyName = { id: string; name: string };
@@ -152,7 +162,7 @@ export type ChatLineView = {
   cost: Cost;
   key: KeyName;
   created_at: string;
-};
+} & LabelsView;
 
 export type ChatView = ChatLineView & {
   /** Null for one that cost nothing. */
@@ -163,9 +173,6 @@ export type ChatView = ChatLineView & {
   counted_here: boolean;
   /** The searches of a reranker; null if it is billed by other units. */
   search_units: number | null;
-  /** Names by the caller: its end user, and pairs. */
-  end_user: string | null;
-  metadata: Record<string, string> | null;
   /** Its content is stored. */
   has_content: boolean;
   feedback: FeedbackView[];
@@ -217,6 +224,7 @@ export type ExportColumn =
   | 'key'
   | 'key_name'
   | 'status'
+  | 'http_status'
   | 'finish'
   | 'error_type'
   | 'error_message'
@@ -230,7 +238,10 @@ export type ExportColumn =
   | 'output_tokens'
   | 'files'
   | 'cost'
-  | 'currency';
+  | 'currency'
+  | 'user'
+  | 'tags'
+  | 'metadata';
 
 /** Lists that a person saved: `search` is that of the page's address, without `?`. */
 export type SavedViews = { data: { name: string; search: string }[] };

@@ -1,4 +1,4 @@
-import { Anchor, Button, type AnchorProps, type ButtonProps } from '@mantine/core';
+import { Anchor, Badge, Button, type AnchorProps, type BadgeProps, type ButtonProps } from '@mantine/core';
 import { useRouter } from '@tanstack/react-router';
 import type { MouseEvent, ReactNode } from 'react';
 import { below } from '../below.ts';
@@ -23,6 +23,10 @@ function useGo(href: string) {
 
 export function LinkTo({ href, ...props }: AnchorProps & { href: string; children: ReactNode }) {
   return <Anchor href={below(href)} onClick={useGo(href)} {...props} />;
+}
+
+export function BadgeTo({ href, ...props }: BadgeProps & { href: string; title?: string; children: ReactNode }) {
+  return <Badge component="a" href={below(href)} onClick={useGo(href)} style={{ cursor: 'pointer' }} {...props} />;
 }
 
 export function ButtonTo({ href, ...props }: ButtonProps & { href: string; children: ReactNode }) {

@@ -25,8 +25,11 @@ export function Activity() {
   useLive(is_live && !by_cost); // to compare everything anew at each call would be too much
   const set = (change: ActivitySearch) =>
     void navigate({ to: '/activity', search: { ...search, ...change }, replace: true });
-  const show = (next: string | null) =>
-    void navigate({ to: '/activity', search: next === 'chats' || next === 'tasks' ? { tab: next } : {} });
+  const show = (next: string | null) => {
+    const { status: _, outcome: __, sort: ___, ...others } = search;
+    const tab_search = next === 'chats' || next === 'tasks' ? next : undefined;
+    void navigate({ to: '/activity', search: { ...others, tab: tab_search } });
+  };
   return (
     <Page title="Activity" about="Generations and chat calls of this account.">
       <RefusedToday />

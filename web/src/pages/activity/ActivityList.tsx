@@ -11,7 +11,9 @@ import { SearchField } from '../../ui/SearchField.tsx';
 import { Empty } from '../../ui/states.tsx';
 import { Time } from '../../ui/Time.tsx';
 import { columns, type ColumnName } from './columns.tsx';
-import { filterOf, useChoices } from './filters.ts';
+import { AddFilter } from './AddFilter.tsx';
+import { ChosenLabels } from './ChosenLabels.tsx';
+import { chosenLabels, filterOf, useChoices } from './filters.ts';
 import { ModelAndKey } from './ModelAndKey.tsx';
 import type { ActivitySearch, ActivityTab } from './search.ts';
 
@@ -58,7 +60,7 @@ export function ActivityList({ tab, search, set, chosen, is_live, actions }: Pro
       <Pages
         query={query}
         more={sort === 'oldest' ? 'Show newer' : 'Show older'}
-        empty={<Nothing tab={tab} isFiltered={isFiltered(search)} />}
+        empty={<Nothing tab={tab} isFiltered={isFiltered(tab, search)} words={search.q} />}
       >
         {(lines) => (
           <ListTable caption={`${captions[tab]}, ${orders[sort ?? 'newest']}`} columns={headsOf(chosen, search, set)}>
@@ -104,8 +106,10 @@ function Compared({ compared: { from, cut_since } }: { compared: NonNullable<Act
   );
 }
 
-function isFiltered({ q, status, outcome, model, key, project, from, to }: ActivitySearch): boolean {
-  return [q, status, outcome, model, key, project, from, to].some((value) => value !== undefined);
+function isFiltered(tab: ActivityTab, search: ActivitySearch): boolean {
+  const { q, status, outcome, model, key, project, from, to } = search;
+  const has_filter = [q, status, outcome, model, key, project, from, to].some((value) => value !== undefined);
+  return has_filter || chosenLabels(tab, search).length > 0;
 }
 
 function isMoving(pages: readonly ActivityPage[]): boolean {
@@ -141,23 +145,31 @@ const no_filter: ActivitySearch = {
   model: undefined,
   key: undefined,
   project: undefined,
+  tag: undefined,
+  user: undefined,
+  error: undefined,
+  http_status: undefined,
   from: undefined,
   to: undefined,
 };
+
+/** Returns the change that removes all filters, those by metadata of this list included. */
+function withoutFilters(tab: ActivityTab, search: ActivitySearch): ActivitySearch {
+  const labels = chosenLabels(tab, search).map(({ parameter }) => [parameter, undefined]);
+  return { ...no_filter, ...Object.fromEntries(labels) };
+}
 
 function ActivityFilters({ tab, search, set }: Pick<Props, 'tab' | 'search' | 'set'>) {
   const { q, status, outcome, project, from, to } = search;
   const { projects } = useChoices();
   return (
-    <Filters isFiltered={isFiltered(search)} clear={() => set(no_filter)}>
-      {tab !== 'chats' && (
-        <SearchField
-          label="Words"
-          placeholder="Prompts, metadata or an id"
-          value={q}
-          onChange={(value) => set({ q: value })}
-        />
-      )}
+    <Filters isFiltered={isFiltered(tab, search)} clear={() => set(withoutFilters(tab, search))}>
+      <SearchField
+        label="Words"
+        placeholder={tab === 'chats' ? 'Labels, errors or an id' : 'Prompts, labels, errors or an id'}
+        value={q}
+        onChange={(value) => set({ q: value })}
+      />
       {tab === 'tasks' ? (
         <ChoiceFilter
           label="Status"
@@ -181,11 +193,29 @@ function ActivityFilters({ tab, search, set }: Pick<Props, 'tab' | 'search' | 's
       )}
       <DayFilter label="From (UTC)" value={from} onChange={(value) => set({ from: value })} />
       <DayFilter label="To (UTC)" value={to} onChange={(value) => set({ to: value })} />
+      <AddFilter tab={tab} set={set} />
+      <ChosenLabels tab={tab} search={search} set={set} />
     </Filters>
   );
 }
 
-function Nothing({ tab, isFiltered: is_filtered }: { tab: ActivityTab; isFiltered: boolean }) {
+function Nothing({
+  tab,
+  isFiltered: is_filtered,
+  words,
+}: {
+  tab: ActivityTab;
+  isFiltered: boolean;
+  words: string | undefined;
+}) {
+  if (is_filtered && words !== undefined && tab !== 'tasks') {
+    return (
+      <Empty title="Nothing matches these filters">
+        Remove one of them. Chat calls are found by their end user, tags, metadata and errors. Their prompts are not
+        searched: they are not stored, unless content logging is on, and then they are encrypted.
+      </Empty>
+    );
+  }
   if (is_filtered) return <Empty title="Nothing matches these filters">Remove one of them.</Empty>;
   return (
     <Empty

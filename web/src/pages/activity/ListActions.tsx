@@ -5,7 +5,7 @@ import { queryOf } from '../../api.ts';
 import { usePlace } from '../../session.tsx';
 import { exportColumns } from './chosen-columns.ts';
 import { columns, offered, type ColumnName } from './columns.tsx';
-import { filterOf, momentsOf } from './filters.ts';
+import { chosenLabels, filterOf, momentsOf } from './filters.ts';
 import { SavedViews } from './SavedViews.tsx';
 import type { ActivitySearch, ActivityTab } from './search.ts';
 
@@ -48,7 +48,7 @@ function ColumnChoice({ tab, chosen, choose }: Pick<Props, 'tab' | 'chosen' | 'c
           Columns
         </Button>
       </Popover.Target>
-      <Popover.Dropdown>
+      <Popover.Dropdown mah="45vh" style={{ overflowY: 'auto' }}>
         <Checkbox.Group value={[...chosen]} onChange={choose} aria-label="Columns">
           <Stack gap="xs">
             {names.map((name) => (
@@ -64,7 +64,9 @@ function ColumnChoice({ tab, chosen, choose }: Pick<Props, 'tab' | 'chosen' | 'c
 function Downloads({ tab, search, chosen }: Pick<Props, 'tab' | 'search' | 'chosen'>) {
   const { account, base, may } = usePlace();
   const query = queryOf({ ...filterOf(tab, search), columns: exportColumns(chosen) });
-  const { model, key, outcome } = search;
+  const { model, key, outcome, q, project } = search;
+  // The file of contents has no other filters.
+  const has_contents = q === undefined && project === undefined && chosenLabels(tab, search).length === 0;
   const contents = queryOf({ model, key, outcome, ...momentsOf(search) });
   return (
     <Menu position="bottom-end">
@@ -79,7 +81,7 @@ function Downloads({ tab, search, chosen }: Pick<Props, 'tab' | 'search' | 'chos
             {form.toUpperCase()}
           </Menu.Item>
         ))}
-        {tab === 'chats' && may('content') && !account.is_limited && (
+        {tab === 'chats' && has_contents && may('content') && !account.is_limited && (
           <Menu.Item component="a" href={below(`${base}/contents.jsonl${contents}`)} download>
             Contents as JSONL
           </Menu.Item>

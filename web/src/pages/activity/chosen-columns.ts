@@ -39,7 +39,8 @@ function inOrder(tab: ActivityTab, names: readonly unknown[]): readonly ColumnNa
   return all.filter((name) => name === fixed || names.includes(name));
 }
 
-/** Columns of a file that has what is shown: what a line is and its id are in every one. */
+/** Columns of a file that has what is shown: what a line is, its id and its labels are in every one. */
 export function exportColumns(chosen: readonly ColumnName[]): string {
-  return [...new Set(['type', 'id', ...chosen.flatMap((name) => columns[name].files)])].join(',');
+  const shown = [...chosen, 'labels' as const].flatMap((name) => columns[name].files);
+  return [...new Set(['type', 'id', ...shown])].join(',');
 }

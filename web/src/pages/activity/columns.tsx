@@ -1,4 +1,4 @@
-import { Anchor, Badge, Table, Text } from '@mantine/core';
+import { Anchor, Badge, Group, Table, Text } from '@mantine/core';
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import type { ActivityLine, ExportColumn } from '../../../../src/dashboard/views/activity.ts';
@@ -6,6 +6,7 @@ import { Thumbnail } from '../../ui/Thumbnail.tsx';
 import { Money } from '../../ui/Money.tsx';
 import { CallStatus, Status } from '../../ui/Status.tsx';
 import { durationText, Time } from '../../ui/Time.tsx';
+import { Labels } from './Labels.tsx';
 import type { ActivityTab } from './search.ts';
 
 export type ColumnName =
@@ -20,6 +21,7 @@ export type ColumnName =
   | 'first'
   | 'took'
   | 'cost'
+  | 'labels'
   | 'id';
 
 type Line = ActivityLine;
@@ -43,7 +45,11 @@ export const columns: Readonly<Record<ColumnName, Look>> = {
     cell: (line) => <Request line={line} />,
   },
   call: { name: 'Time', main: true, files: ['time', 'style'], cell: (line) => <Call line={line} /> },
-  status: { name: 'Status', files: ['status', 'finish', 'error_type'], cell: (line) => <State line={line} /> },
+  status: {
+    name: 'Status',
+    files: ['status', 'http_status', 'finish', 'error_type'],
+    cell: (line) => <State line={line} />,
+  },
   model: { name: 'Model, key', files: ['model', 'key', 'key_name'], cell: (line) => <ModelCell line={line} /> },
   time: { name: 'Created', files: ['time'], cell: (line) => <Created line={line} /> },
   input: {
@@ -80,6 +86,17 @@ export const columns: Readonly<Record<ColumnName, Look>> = {
       </Table.Td>
     ),
   },
+  labels: {
+    name: 'Labels',
+    files: ['user', 'tags', 'metadata'],
+    cell: (line) => (
+      <Table.Td miw={140} maw={260}>
+        <Group gap={4}>
+          <Labels of={line} shown_max={4} />
+        </Group>
+      </Table.Td>
+    ),
+  },
   id: {
     name: 'Id',
     files: ['id'],
@@ -98,17 +115,17 @@ export const offered: Readonly<
   Record<ActivityTab, { names: readonly ColumnName[]; usual: readonly ColumnName[]; fixed: ColumnName }>
 > = {
   tasks: {
-    names: ['result', 'request', 'status', 'model', 'time', 'took', 'cost', 'id'],
+    names: ['result', 'request', 'status', 'model', 'time', 'took', 'cost', 'labels', 'id'],
     usual: ['result', 'request', 'status', 'model', 'time', 'took', 'cost'],
     fixed: 'request',
   },
   chats: {
-    names: ['call', 'model', 'status', 'input', 'output', 'first', 'took', 'cost', 'id'],
+    names: ['call', 'model', 'status', 'input', 'output', 'first', 'took', 'cost', 'labels', 'id'],
     usual: ['call', 'model', 'status', 'input', 'output', 'first', 'took', 'cost'],
     fixed: 'call',
   },
   all: {
-    names: ['result', 'request', 'status', 'model', 'time', 'input', 'output', 'first', 'took', 'cost', 'id'],
+    names: ['result', 'request', 'status', 'model', 'time', 'input', 'output', 'first', 'took', 'cost', 'labels', 'id'],
     usual: ['result', 'request', 'status', 'model', 'time', 'took', 'cost'],
     fixed: 'request',
   },

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { api } from '../../api.ts';
 import { usePlace } from '../../session.tsx';
-import type { ActivitySearch, ActivityTab } from './search.ts';
+import { pairsOf, type ActivitySearch, type ActivityTab, type LabelSearch, type PairName } from './search.ts';
 
 type Named = { id: string; name: string };
 
@@ -30,15 +30,40 @@ export function momentsOf({ from, to }: { from?: string | undefined; to?: string
 
 /** The filters of a list as the service takes them; those of other lists are left out. */
 export function filterOf(tab: ActivityTab, search: ActivitySearch) {
-  const { q, status, outcome, model, key, project, from, to, sort } = search;
+  const { q, status, outcome, model, key, project, user, tag, error, http_status, from, to, sort } = search;
   return {
     of: tab,
-    ...(tab === 'chats' ? {} : { q }),
-    ...(tab === 'tasks' ? { status } : { outcome }),
+    q,
+    ...(tab === 'tasks' ? { status } : { outcome, http_status }),
     model,
     key,
     project,
+    user,
+    tag,
+    error,
+    ...Object.fromEntries(pairsOf(search).map((pair) => [`metadata[${pair.key}]`, pair.value])),
     sort: q !== undefined && sort === 'cost' ? undefined : sort,
     ...momentsOf({ from, to }),
   };
+}
+
+export const filter_labels = {
+  tag: 'Tag',
+  user: 'End user',
+  error: 'Error',
+  http_status: 'HTTP status',
+} as const;
+
+type ChosenLabel = { parameter: keyof typeof filter_labels | PairName; name: string; value: string };
+
+/** Returns the filters of a list by what is said of a call. */
+export function chosenLabels(tab: ActivityTab, search: LabelSearch): ChosenLabel[] {
+  const { tag, user, error, http_status } = search;
+  const values = { tag, user, error, http_status: tab === 'tasks' ? undefined : http_status };
+  const labels = (['tag', 'user', 'error', 'http_status'] as const).flatMap((parameter): ChosenLabel[] => {
+    const value = values[parameter];
+    return value === undefined ? [] : [{ parameter, name: filter_labels[parameter], value }];
+  });
+  const pairs = pairsOf(search).map(({ name, key, value }): ChosenLabel => ({ parameter: name, name: key, value }));
+  return [...labels, ...pairs];
 }

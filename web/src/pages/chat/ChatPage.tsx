@@ -1,4 +1,4 @@
-import { Alert, Badge, Group, SimpleGrid, Stack, Table, Text } from '@mantine/core';
+import { Alert, Group, SimpleGrid, Stack, Table, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
 import type { ChatView } from '../../../../src/dashboard/views/activity.ts';
@@ -13,6 +13,7 @@ import { Loaded } from '../../ui/states.tsx';
 import { CallStatus, Status } from '../../ui/Status.tsx';
 import { durationText, Time } from '../../ui/Time.tsx';
 import { Trail } from '../../ui/Trail.tsx';
+import { Labels } from '../activity/Labels.tsx';
 import { CallContent } from './CallContent.tsx';
 
 const route = getRouteApi('/signed-in/chats/$id');
@@ -76,7 +77,9 @@ function Whole({ call }: { call: ChatView }) {
             {call.stream ? ', streamed' : ''}, key {call.key.name}, answered {call.status}
             {reason !== null && `: ${reason}`}
           </Text>
-          <Labels call={call} />
+          <Group gap="xs">
+            <Labels of={call} error={call.error_type} />
+          </Group>
         </Group>
         <Problem call={call} />
       </Card>
@@ -153,14 +156,4 @@ function ChosenBy({ why = 'default' }: { why: string | undefined }) {
       Chosen by {why}
     </Text>
   );
-}
-
-/** Names that the caller put on the call. */
-function Labels({ call: { end_user, metadata } }: { call: ChatView }) {
-  const pairs = [...(end_user === null ? [] : [['user', end_user]]), ...Object.entries(metadata ?? {})];
-  return pairs.map(([name = '', value]) => (
-    <Badge key={`${name} ${value}`} variant="light" color="gray" tt="none" maw="100%">
-      {name}: {value}
-    </Badge>
-  ));
 }

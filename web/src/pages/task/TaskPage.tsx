@@ -12,6 +12,7 @@ import { Loaded } from '../../ui/states.tsx';
 import { MoneyFigures, ResultCard, useTask } from '../../ui/TaskResult.tsx';
 import { durationText, Time } from '../../ui/Time.tsx';
 import { Trail } from '../../ui/Trail.tsx';
+import { Labels } from '../activity/Labels.tsx';
 import { DeliveryCard } from './DeliveryCard.tsx';
 import { momentTitle } from './moments.ts';
 
@@ -87,6 +88,9 @@ function Facts({ task }: { task: TaskView }) {
         <LinkTo href={`/playground?task=${task.id}`} size="sm" ml="auto">
           Run again
         </LinkTo>
+      </Group>
+      <Group gap="xs" mt="sm">
+        <Labels of={task} error={task.error?.type} />
       </Group>
     </Card>
   );

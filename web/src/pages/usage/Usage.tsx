@@ -168,7 +168,7 @@ function Results({ view, search, set, now_ms }: ResultsProps) {
       </Card>
       <UnitsCard view={view} series={series} search={search} set={set} now_ms={now_ms} />
       <Card title={`By ${groupPhrase(view.group)}`}>
-        <UsageTable view={view} />
+        <UsageTable view={view} search={search} />
         {view.rows_more > 0 && (
           <Text size="sm" c="dimmed" mt="sm">
             {view.rows_more.toLocaleString('en')} more groups cost less than these; the total has them. The API lists

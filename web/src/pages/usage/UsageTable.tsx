@@ -1,15 +1,19 @@
 import { Table, Text } from '@mantine/core';
 import type { ReactNode } from 'react';
-import type { Used, UsageView } from '../../../../src/dashboard/views/usage.ts';
+import type { UsageGrouping, Used, UsageView } from '../../../../src/dashboard/views/usage.ts';
 import { LinkTo } from '../../ui/LinkTo.tsx';
 import { ListTable } from '../../ui/ListTable.tsx';
 import { Money } from '../../ui/Money.tsx';
 import { quantityText } from '../../ui/price.ts';
 import { useSorted, type SortValue } from '../../ui/sorting.ts';
 import { sortedUnits } from '../../ui/units.ts';
-import { groupName, groupPhrase, nameOf } from './groups.ts';
+import { activityAddress } from '../activity/address.ts';
+import { pairName, type ActivitySearch } from '../activity/search.ts';
+import { groupName, groupPhrase, isPair, nameOf } from './groups.ts';
+import type { UsageSearch } from './search.ts';
 
 type UsageRow = UsageView['rows'][number];
+type Props = { view: UsageView; search: UsageSearch };
 
 const values: Readonly<Record<string, (row: UsageRow) => SortValue>> = {
   Cost: ({ cost }) => Number(cost.exact),
@@ -25,7 +29,7 @@ function growth(now: number, before: number): number {
 }
 
 /** Sums of the range by group, beside those of the range before; the total stays at the end. */
-export function UsageTable({ view }: { view: UsageView }) {
+export function UsageTable({ view, search }: Props) {
   const { rows, total, total_before, group } = view;
   const { sorted, sortOf } = useSorted(rows, { ...values, Name: (row) => nameOf(row, group) });
   return (
@@ -38,21 +42,38 @@ export function UsageTable({ view }: { view: UsageView }) {
       ]}
     >
       {sorted.map(({ id, name, before, ...used }) => (
-        <Row key={id} name={<RowName view={view} id={id} name={name} />} used={used} before={before ?? undefined} />
+        <Row
+          key={id}
+          name={<RowName view={view} search={search} id={id} name={name} />}
+          used={used}
+          before={before ?? undefined}
+        />
       ))}
       <Row name="Total" used={total} before={total_before} is_total />
     </ListTable>
   );
 }
 
-/** To the generations or calls of it. */
-function RowName({ view: { group }, id, name }: { view: UsageView; id: string; name: string }) {
-  if (group !== 'model' && group !== 'key' && group !== 'project') return nameOf({ id, name }, group);
+/** To the generations and calls of it, with the period and the other filters of the page. */
+function RowName({ view, search, id, name }: Props & { id: string; name: string }) {
+  const filter = id === '' ? undefined : filterOf(view.group, id);
+  if (!filter) return nameOf({ id, name }, view.group);
+  const { model, key, project } = search;
+  const days = { from: view.from.slice(0, 10), to: new Date(Date.parse(view.to) - 1).toISOString().slice(0, 10) };
+  const href = activityAddress({ model, key, project, ...filter, ...days });
+  if (href === undefined) return name;
   return (
-    <LinkTo href={`/activity?${new URLSearchParams({ [group]: id }).toString()}`} size="sm">
+    <LinkTo href={href} size="sm">
       {name}
     </LinkTo>
   );
+}
+
+/** Returns the filter of the page Activity for a group; undefined for a group that it has no filter for. */
+function filterOf(group: UsageGrouping, id: string): ActivitySearch | undefined {
+  if (group === 'kind') return undefined;
+  const parameter = isPair(group) ? pairName(group.slice('metadata.'.length)) : group;
+  return parameter && { [parameter]: id };
 }
 
 type RowProps = { name: ReactNode; used: Used; before: Used | undefined; is_total?: boolean };

@@ -19,7 +19,7 @@ const pair_name_length_max = 64;
 
 type Pair = `metadata.${string}`;
 
-function isPair(group: string): group is Pair {
+export function isPair(group: string): group is Pair {
   return group.startsWith(pair_prefix);
 }
 
