@@ -1,3 +1,4 @@
+import type { BrowserContextOptions } from 'playwright-core';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { ownerOfNew, type Someone } from '../dashboard/people.ts';
 import { startTestApp, type Client, type TestApp } from '../helpers/app.ts';
@@ -41,28 +42,44 @@ async function chat(content: string, labels: object): Promise<void> {
   });
 }
 
-test.each([
+type Look = { colorScheme: NonNullable<BrowserContextOptions['colorScheme']>; width: number };
+
+/** Opens a page of the owner in a window of its own. */
+async function open({ colorScheme, width }: Look, path: string) {
+  const viewport = { width, height: 900 };
+  const context = await contextOf(chromium.browser, { colorScheme, viewport, reducedMotion: 'reduce' });
+  const { page, problems } = await watchedPage(context, service.url);
+  await signIn(page, service.app, owner.user_id, path);
+  await settled(page);
+  const look = async () => {
+    await settled(page);
+    expect(await violationsIn(page)).toEqual([]);
+    expect(await sidewaysOf(page)).toBe(0);
+  };
+  const lines = page.locator('main table.list tbody tr');
+  const parameters = () => Object.fromEntries(new URL(page.url()).searchParams);
+  const close = async () => {
+    expect(problems).toEqual([]);
+    await context.close();
+  };
+  return { page, lines, parameters, look, close };
+}
+
+const looks = [
   { look: 'light', colorScheme: 'light', width: 1280 },
   { look: 'dark, on a phone', colorScheme: 'dark', width: 390 },
-] as const)(
-  'labels lead to all calls with them, filters are added and removed, and rows of Usage lead to their calls ($look)',
-  { timeout: 240_000 },
-  async ({ colorScheme, width }) => {
-    const viewport = { width, height: 900 };
-    const context = await contextOf(chromium.browser, { colorScheme, viewport, reducedMotion: 'reduce' });
-    const { page, problems } = await watchedPage(context, service.url);
-    await signIn(page, service.app, owner.user_id, '/');
-    await settled(page);
-    const look = async () => {
-      await settled(page);
-      expect(await violationsIn(page)).toEqual([]);
-      expect(await sidewaysOf(page)).toBe(0);
-    };
-    const lines = page.locator('main table.list tbody tr');
-    const parameters = () => Object.fromEntries(new URL(page.url()).searchParams);
+] as const;
+
+const limit = { timeout: 240_000 };
+
+test.each(looks)(
+  'labels lead to all calls with them, and filters are added and removed ($look)',
+  limit,
+  async (each) => {
+    const { page, lines, parameters, look, close } = await open(each, '/');
 
     // Words find a chat call by its labels.
-    if (width < 600) await page.goto(`${service.url}/activity`);
+    if (each.width < 600) await page.goto(`${service.url}/activity`);
     else await page.getByRole('link', { name: 'Activity' }).first().click();
     await expect.poll(() => lines.count()).toBe(4);
     await page.getByRole('searchbox', { name: 'Words' }).fill('bob');
@@ -105,6 +122,15 @@ test.each([
     await page.getByRole('button', { name: 'Clear', exact: true }).click();
     await expect.poll(() => lines.count()).toBe(4);
     expect(parameters()).toEqual({});
+    await close();
+  },
+);
+
+test.each(looks)(
+  'labels are a column, are on pages of both kinds, and rows of Usage lead to their calls ($look)',
+  limit,
+  async (each) => {
+    const { page, lines, parameters, look, close } = await open(each, '/activity');
 
     // Labels are a column, too, and a long one stays within it.
     await page.getByRole('button', { name: 'Columns' }).click();
@@ -134,7 +160,6 @@ test.each([
     await expect.poll(() => lines.count()).toBe(2);
     const today = new Date().toISOString().slice(0, 10);
     expect(parameters()).toEqual({ 'metadata.team': 'red', from: today, to: today });
-    expect(problems).toEqual([]);
-    await context.close();
+    await close();
   },
 );

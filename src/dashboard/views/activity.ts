@@ -33,7 +33,7 @@ export type TaskLineView = {
   files: FileView[];
 } & LabelsView;
 
-/** What the caller said of a call or a task. */
+/** Names that a caller put on a call or a task. */
 export type LabelsView = {
   /** The end user. */
   user: string | null;

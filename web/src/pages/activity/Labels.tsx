@@ -14,7 +14,7 @@ type Props = {
   shown_max?: number;
 };
 
-/** What is said of a call or a generation, by its caller and by how it failed: each leads to all others with it. */
+/** Names that a caller put on a call or a generation, and its error: each leads to all others with it. */
 export function Labels({ of, error, shown_max = Infinity }: Props) {
   const all = [...labelsOf(of), ...(error ? [{ text: `error: ${error}`, search: { error } }] : [])];
   const shown = all.slice(0, shown_max);

@@ -3,7 +3,7 @@ export type ActivityTab = 'all' | 'tasks' | 'chats';
 /** The name of a pair of metadata in an address. */
 export type PairName = `metadata.${string}`;
 
-/** What is said of a call: by its caller, and by how it failed. */
+/** Filters by the names that a caller put on a call, and by how it failed. */
 export type LabelSearch = {
   user?: string | undefined;
   tag?: string | undefined;
