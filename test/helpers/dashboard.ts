@@ -13,16 +13,21 @@ export async function contextOf(browser: Browser, options: BrowserContextOptions
   return context;
 }
 
-/** Refusals that a test may expect, and a database without a free connection for 5 s, on a busy machine: the page asks again. */
-const harmless = /status of (4\d\d|503)/;
+const busyAt = (url: string) => `503 without a later answer: ${url}`;
 
-/** A page that tells what goes wrong in it. */
+/** A page that tells what goes wrong in it. A 503 of a busy machine is no problem once the page has asked again and was answered. */
 export async function watchedPage(context: BrowserContext, url: string): Promise<Watched> {
   const page = await context.newPage();
   const problems: string[] = [];
   page.on('pageerror', (error) => problems.push(`script: ${error.message}`));
   page.on('console', (message) => {
-    if (message.type() === 'error' && !harmless.test(message.text())) problems.push(message.text());
+    if (message.type() !== 'error' || /status of 4\d\d/.test(message.text())) return;
+    const is_busy = message.text().includes('status of 503');
+    problems.push(is_busy ? busyAt(message.location().url) : message.text());
+  });
+  page.on('response', (response) => {
+    const place = response.ok() ? problems.indexOf(busyAt(response.url())) : -1;
+    if (place >= 0) problems.splice(place, 1);
   });
   page.on('request', (request) => {
     const at = request.url();
