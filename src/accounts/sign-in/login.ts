@@ -1,12 +1,11 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { BetterAuthOptions } from 'better-auth';
-import type pg from 'pg';
 import type { Logger } from 'pino';
 import type { Db, Queryable } from '../../db/database.ts';
-import { openPool as openLimitedPool } from '../../db/pool.ts';
 import type { Windows } from '../../limits/window.ts';
 import { customer_bits } from '../../net/address.ts';
 import { openHashing, passwordsOf, type Hashing, type HashingOptions } from './hashing.ts';
+import { openLoginDatabase, type LoginDatabase } from './login-database.ts';
 import { loginEndpoints } from './login-endpoints.ts';
 import type { Issuers } from './issuers.ts';
 import { client_address_header, password_length } from './login-rules.ts';
@@ -88,7 +87,7 @@ export type LoginRequest = {
 export type LoginAnswer = { status: number; headers: Record<string, string | string[]>; body: Buffer };
 
 export type Login = {
-  /** Answers one of `login_paths`. */
+  /** Answers one of `login_paths`. Throws where the database was away (isUnavailable), as sessionOf does. */
   answer(request: LoginRequest): Promise<LoginAnswer>;
   /** Returns the session of these headers; undefined if nobody is signed in. */
   sessionOf(headers: IncomingHttpHeaders): Promise<Session | undefined>;
@@ -97,27 +96,29 @@ export type Login = {
 
 /** Opens the login. The library is loaded when somebody first opens the dashboard: that takes a fifth of a second. */
 export function openLogin(options: LoginOptions): Login {
-  const pool = openPool(options.db);
+  const database = openLoginDatabase(options.db);
   const hashing = openHashing(options.hashing);
   let loaded: { origin: string; library: Promise<Library> } | undefined;
   const library = () => {
     const { origin } = new URL(options.base_url());
-    if (loaded?.origin !== origin) loaded = { origin, library: loadLibrary(options, { pool, hashing }, origin) };
+    if (loaded?.origin !== origin) loaded = { origin, library: loadLibrary(options, { database, hashing }, origin) };
     return loaded.library;
   };
   return {
     answer: async (request) => {
       const { origin, handler } = await library();
-      return answerOf(await handler(toRequest(origin, request)));
+      const response = await database.run(() => handler(toRequest(origin, request)), hasFailed);
+      return answerOf(response);
     },
     sessionOf: async (headers) => {
       if (!hasSessionCookie(headers.cookie)) return undefined;
-      const session = await (await library()).api.getSession({ headers: toHeaders(headers) });
+      const { api } = await library();
+      const session = await database.run(() => api.getSession({ headers: toHeaders(headers) }), isNull);
       return session ? readSession(options, session) : undefined;
     },
     close: async () => {
       await hashing.close();
-      await pool.end();
+      await database.pool.end();
     },
   };
 }
@@ -131,7 +132,7 @@ type Library = {
   api: { getSession(call: { headers: Headers }): Promise<LoginSession | null> };
 };
 
-type LoginParts = { pool: pg.Pool; hashing: Hashing };
+type LoginParts = { database: LoginDatabase; hashing: Hashing };
 
 async function loadLibrary(options: LoginOptions, parts: LoginParts, origin: string): Promise<Library> {
   const { betterAuth } = await import('better-auth');
@@ -139,15 +140,12 @@ async function loadLibrary(options: LoginOptions, parts: LoginParts, origin: str
   return { origin, handler, api };
 }
 
-/** Its own few connections: the library's tables are in a schema of their own, and its dates are as pg has them. */
-function openPool(db: Db): pg.Pool {
-  return openLimitedPool({
-    connection: db.connection,
-    connections_max: 4,
-    name: 'medley login',
-    limit_ms: 6_000,
-    settings: 'set search_path = auth', // by a statement, since poolers refuse it as an option
-  });
+function hasFailed({ status }: Response): boolean {
+  return status >= 400;
+}
+
+function isNull(session: LoginSession | null): boolean {
+  return session === null;
 }
 
 function hasSessionCookie(header = ''): boolean {
@@ -233,7 +231,7 @@ async function answerOf(response: Response): Promise<LoginAnswer> {
 
 async function settings(
   options: LoginOptions,
-  { pool, hashing }: LoginParts,
+  { database, hashing }: LoginParts,
   origin: string,
 ): Promise<BetterAuthOptions> {
   const { organization, twoFactor } = await import('better-auth/plugins');
@@ -244,9 +242,10 @@ async function settings(
     baseURL: origin, // with a path of its own it would look for everything there
     basePath: '/auth',
     secret,
-    database: pool,
+    database: database.pool,
     telemetry: { enabled: false },
     logger: { disabled: true },
+    onAPIError: { throw: true }, // surprises: else it prints them past the log, and answers 500 without a request id
     trustedOrigins: [origin],
     user: { additionalFields: { isOperator: { type: 'boolean', input: false, defaultValue: false } } },
     session: { expiresIn: session_s, updateAge: day_s, freshAge: 0 },

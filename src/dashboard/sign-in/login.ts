@@ -1,5 +1,5 @@
 import type { Clock } from '../../lib/clock.ts';
-import type { Db } from '../../db/database.ts';
+import { isUnavailable, type Db } from '../../db/database.ts';
 import type { Mailer } from '../../accounts/mailer.ts';
 import { audit } from '../../accounts/audit.ts';
 import { knownBrowserCookie, knownBrowserOf } from '../../accounts/sign-in/known-browsers.ts';
@@ -93,7 +93,12 @@ async function handleLogin(app: Parts, call: PublicCall) {
   }
   const attempt = await takeAttempt(app, path, call, about);
   const query = queryOf(call);
-  const answer = await app.login.answer({ method, path, query, headers, body: checkedBody(path, call), address });
+  const request = { method, path, query, headers, body: checkedBody(path, call), address };
+  const answer = await app.login.answer(request).catch(async (error: unknown) => {
+    await attempt?.end(503);
+    if (isIssuerAnswer(path) && isUnavailable(error)) return away;
+    throw error;
+  });
   if (isIssuerAnswer(path) && answer.status !== 302) return toPage(app, answer.status);
   await attempt?.end(answer.status);
   if (about && answer.status < 300) await tell(app, { path, session: about, address });
@@ -143,9 +148,14 @@ function queryOf({ query }: PublicCall): string {
   return query.size === 0 ? '' : `?${new URLSearchParams([...query]).toString()}`;
 }
 
+/** The database was away: nobody knows who comes. */
+const away: LoginAnswer = { status: 503, headers: {}, body: Buffer.alloc(0) };
+
+const problems: { readonly [status: number]: string } = { 429: 'too_many', 503: 'away' };
+
 /** A browser has come from an issuer: whoever looks at it reads a page, not JSON. */
 function toPage({ base_url }: Parts, status: number): Answer {
-  const location = `${base_url()}/sign-in?problem=${status === 429 ? 'too_many' : 'answer'}`;
+  const location = `${base_url()}/sign-in?problem=${problems[status] ?? 'answer'}`;
   return { status: 303, headers: { location, 'cache-control': 'no-store' }, body: '' };
 }
 

@@ -4,6 +4,7 @@ import { openIssuers } from '../../../src/accounts/sign-in/issuers.ts';
 import { startIssuer, type IssuerImitation, type IssuerPerson, type Misbehaviour } from '../../helpers/issuer.ts';
 import { startTestApp, type TestApp } from '../../helpers/app.ts';
 import { startMailServer, type MailServer } from '../../helpers/mail-server.ts';
+import { whileLocked } from '../../helpers/locked.ts';
 import { browserOf, type Browser } from '../../helpers/person.ts';
 import { earlierTotp, secretOf, totpOf } from '../../helpers/totp.ts';
 import { memberOf, ownerOfNew, signInAs, okBody, type Someone } from '../../dashboard/people.ts';
@@ -182,6 +183,17 @@ describe('an address that is not proved', () => {
     expect((await answer(who, url)).search).toBe('?tab=security');
     const { browser } = await come({ sub: 'l1' });
     expect(await emailOf(browser)).toBe('lea@example.com');
+  });
+});
+
+describe('somebody who comes while the tables of the login do not answer', () => {
+  it('reads on the page to try again, and comes in then', async () => {
+    await knownPerson('eve@example.com');
+    const person = { sub: 'e1', email: 'eve@example.com', email_verified: true };
+    await whileLocked(test.app.db, 'auth.session', async () => {
+      expect((await come(person)).page).toBe('/sign-in?problem=away');
+    });
+    expect(await emailOf((await come(person)).browser)).toBe('eve@example.com');
   });
 });
 

@@ -67,6 +67,8 @@ export function IssuerProblem({ issuers }: { issuers: SignInView['issuers'] }) {
 function problemText(problem: string, name: string): string {
   const connect = `Sign in as before, then connect ${name} in Settings, Security.`;
   switch (problem) {
+    case 'away':
+      return 'This service cannot reach its database at the moment. Try again shortly.';
     case 'clock':
       return `The clocks of ${name} and of this service differ by minutes. Tell the operator of this service.`;
     case 'denied':
