@@ -59,6 +59,8 @@ export type ErrorExtras = {
   details?: FieldError[];
   /** For SDKs of the messages style, which branch on `error.details.error_code`; in all formats. */
   sdk_details?: { error_code: string; unsupported?: readonly string[] };
+  /** The message as a record may hold it, if `message` has an upstream's words: these may quote what the caller sent. */
+  record_message?: string;
   /** Extra response headers, for example Retry-After. Lower-case names. */
   headers?: Record<string, string>;
   /** Counted for the account (`src/money/refusals.ts`); no answer has it. */

@@ -33,7 +33,7 @@ export async function listKeys(
   const { account_id, after, limit } = filter;
   const { text, values } = conditionsOf([
     ['account_id = ?', account_id],
-    ['(created_at, id) < ((select created_at from api_keys where id = ?), ?)', after],
+    ['(created_at, id) < ((select created_at from api_keys where account_id = $1 and id = ?), ?)', after],
     ...searchOf(filter.search),
     ...stateOf(filter.state, now),
     [`id in (${keysOfProjects('$1', '?')})`, filter.project_ids],

@@ -98,8 +98,10 @@ export type NewKey = {
   playground_project?: string | null;
 };
 
-/** `shares`: the key whose budget it uses too. */
-type RotatedKey = { account_id: string; name: string; shares: string; rules: KeyRules; is_limited: boolean };
+/** `shares`: the key whose budget it uses too. `member_id`: the person who rotated that one. */
+type RotatedKey = Required<Pick<NewKey, 'account_id' | 'name' | 'rules' | 'member_id' | 'is_limited'>> & {
+  shares: string;
+};
 
 /** Makes a key with its budget and rules. `text` is returned here and never again. */
 export async function createKey(db: Db, key: NewKey, now: Date): Promise<{ key: ApiKey; text: string }> {
@@ -156,7 +158,11 @@ async function insertRow(
   const row = rows[0];
   if (!row) return undefined;
   if ('shares' in key) {
-    const budget_id = await shareBudget(tx, { id: row.id, account_id, shares: key.shares }, now);
+    const budget_id = await shareBudget(
+      tx,
+      { id: row.id, account_id, shares: key.shares, member_id: key.member_id },
+      now,
+    );
     await tx.query('update api_keys set budget_id = $2 where id = $1', [row.id, budget_id]);
   } else {
     const { limit_month, project_id = null, member_id = null } = key;
@@ -236,12 +242,12 @@ export async function lockContentRules(tx: Tx, ids: readonly string[]): Promise<
 /**
  * Makes a key with the same name, budget and rules, and ends the old one: now, or once `overlap_ms` have passed, so
  * that programs can change over one by one. What both spend and hold counts against one limit. `limits`: the new key is
- * limited, whatever the old one was. Undefined if there is none that is active.
+ * limited, whatever the old one was. `member_id`: the person who rotates it. Undefined if there is none that is active.
  */
 export async function rotateKey(
   db: Db,
   key_id: string,
-  { overlap_ms, limits }: { overlap_ms: number; limits: boolean },
+  { overlap_ms, limits, member_id = null }: { overlap_ms: number; limits: boolean; member_id?: string | null },
   now: Date,
 ): Promise<{ key: ApiKey; text: string; old: ApiKey } | undefined> {
   return db.tx(async (tx) => {
@@ -258,7 +264,7 @@ export async function rotateKey(
     return {
       ...(await insertKey(
         tx,
-        { account_id, name, shares: key_id, rules: old, is_limited: old.is_limited || limits },
+        { account_id, name, shares: key_id, rules: old, is_limited: old.is_limited || limits, member_id },
         now,
       )),
       old,

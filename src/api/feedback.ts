@@ -82,7 +82,7 @@ async function handleGive({ db, clock }: Parts, { caller, body, gone, draining }
   const reference_id = needText(body, 'reference_id', 'reference_id');
   const scored = {
     name: metricNamed(readText(body, 'name', 'name'), 'name') ?? default_metric,
-    end_user: limited(body, 'user', user_max) ?? '',
+    end_user: endUserIn(body),
     score: readScore(body),
     comment: limited(body, 'comment', comment_max) ?? null,
     tags: readTags(body),
@@ -132,6 +132,13 @@ function readScore(body: JsonObject): number {
   if (score === undefined) throw mistake('score', 'is required');
   if (score < -1 || score > 1) throw mistake('score', `must be a number from -1 to 1, or true or false (got ${score})`);
   return score;
+}
+
+/** Ids of persons stand for their own scores in the dashboard, which no key gives for them. */
+function endUserIn(body: JsonObject): string {
+  const end_user = limited(body, 'user', user_max) ?? '';
+  if (isId('user', end_user)) throw mistake('user', 'may not be the id of a person who signs in to the dashboard');
+  return end_user;
 }
 
 function limited(body: JsonObject, key: string, length_max: number): string | undefined {

@@ -386,9 +386,10 @@ async function relayStream(attempt: RouteAttempt, reply: ChatReply, writer: Stre
 /** The error of an answer that broke off: with a code where clients can do something about the reason. */
 function cutOff(refused: ApiError | undefined): ApiError {
   const message = 'The model provider cut its answer off.';
-  const code = refused?.extras.code;
+  const { code, record_message } = refused?.extras ?? {};
   if (!refused || code === undefined) return new ApiError('upstream_error', message);
-  return new ApiError('upstream_error', `${message} ${refused.message}`, { code });
+  const words = `${message} ${refused.message}`;
+  return new ApiError('upstream_error', words, { code, record_message: `${message} ${record_message ?? ''}`.trim() });
 }
 
 /** Keeps a complete answer, if the caller wants that: before its end is sent, so that a next call finds it on any node. */

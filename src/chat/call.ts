@@ -225,9 +225,9 @@ async function paidRoutes<Priced extends PricedRequest>(
   return paid;
 }
 
-/** The header of an answer is that of the model that was asked last. */
-function noteTokens({ headers }: StreamWriter, { max_tokens, output }: PricedRequest): void {
-  if (max_tokens < output.bound) headers['x-max-tokens'] = String(max_tokens);
+/** The header of an answer is that of the model that was asked last. For keys of projects, it would tell the account's balance. */
+function noteTokens({ headers }: StreamWriter, { caller, max_tokens, output }: PricedRequest): void {
+  if (max_tokens < output.bound && !caller.key.is_limited) headers['x-max-tokens'] = String(max_tokens);
   else delete headers['x-max-tokens'];
 }
 

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import type { Caller } from '../accounts/authenticate.ts';
 import type { JsonObject, Route } from '../catalog/model.ts';
+import { withoutWords } from '../lib/without-words.ts';
 import type { AddressRules } from '../net/address.ts';
 import { allowanceOf, allowedRequest } from '../styles/allowed.ts';
 import type { CallerCodec, ChatRequest, Codec } from '../styles/codec.ts';
@@ -70,7 +71,7 @@ export async function countTokens(
       );
     } catch (error) {
       parts.log.info(
-        { request_id: call.request_id, route: route.id, error: String(error) },
+        { request_id: call.request_id, route: route.id, error: withoutWords(String(error)) },
         'an upstream did not count',
       );
     }

@@ -128,7 +128,7 @@ export function rowOf(priced: PricedRequest, finished: Finished): Row {
     stream: request.stream,
     status: outcome.error?.status ?? (outcome.is_gone ? gone_status : 200),
     error_type: outcome.error?.type,
-    error_message: outcome.error && storable(outcome.error.message),
+    error_message: outcome.error && storable(outcome.error.extras.record_message ?? outcome.error.message),
     finish: outcome.finish === undefined ? undefined : storable(outcome.finish),
     attempts: outcome.attempts.map((attempt) => storableAttempt(attempt, model.id)),
     ...no_usage,
@@ -418,9 +418,11 @@ export async function dearestRecords(
   compared_max: number,
 ): Promise<Omit<Dearest, 'ids'> & { lines: RecordLine[] }> {
   const { account_id, model, ok, limit } = filter;
-  const range = rangeOf(filter);
+  const { key_id, ...of_any_key } = filter;
+  // Costs are compared among calls that the reader sees: others say nothing, not even by their number.
+  const range = [...rangeOf(filter), ...keyConditions(of_any_key)];
   const labels = labelConditions(filter);
-  const { text, values } = conditionsOf([...range, ['model = ?', model], ...keyConditions(filter), ...labels]);
+  const { text, values } = conditionsOf([...range, ['model = ?', model], ['key_id = ?', key_id], ...labels]);
   const place = conditionsOf(range).text; // with the first of the same values
   const more = labels.some(([, value]) => value !== undefined) ? ', end_user, metadata, error_type' : '';
   const rows = `select account_id, id, model, key_id, status, cost, created_at${more} from chat_calls where ${place}`;

@@ -9,16 +9,19 @@ import type { StreamFailure } from '../styles/stream.ts';
 
 /** The caller's own mistake, in the upstream's words. To be thrown. */
 export function refusedInput({ type, message, overflow }: InputRefused, model: Pick<Model, 'limits'>): ApiError {
-  if (type === 'content_policy_violation') {
-    return new ApiError('invalid_request', `${filtered} The model provider's message: ${message}`, {
-      code: 'content_filter',
-    });
-  }
-  if (!overflow) return new ApiError('invalid_request', message);
-  return new ApiError('invalid_request', `${overflowText(overflow, model)} The model provider's message: ${message}`, {
-    code: 'context_length_exceeded',
+  if (type === 'content_policy_violation') return quoting(filtered, message, 'content_filter');
+  if (!overflow) return new ApiError('invalid_request', message, { record_message: without_its_words });
+  return quoting(overflowText(overflow, model), message, 'context_length_exceeded');
+}
+
+function quoting(text: string, words: string, code: string): ApiError {
+  return new ApiError('invalid_request', `${text} The model provider's message: ${words}`, {
+    code,
+    record_message: text,
   });
 }
+
+const without_its_words = 'The model provider refused the request. Its words were in the answer and are not stored.';
 
 /** Some clients look for these words. */
 const filtered = 'The request was rejected as a result of the safety system.';

@@ -26,7 +26,8 @@ export type Choices = {
 export const get_choices = account_endpoint('GET', '/choices', 'read', readChoices, { limited: 'own' });
 
 async function readChoices(app: Parts, { account, scope }: AccountCall): Promise<Answer> {
-  const models = [...app.catalog.current.models.values()].map(({ id }) => ({ id, name: id }));
+  const listed = [...app.catalog.current.models.values()].filter(({ hidden }) => !hidden);
+  const models = listed.map(({ id }) => ({ id, name: id }));
   const names = [...(await projectNames(app.db, account.id))];
   const projects = names.filter(([id]) => seesProject(scope, id)).map(([id, name]) => ({ id, name }));
   const choices: Choices = { models, projects };

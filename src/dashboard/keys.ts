@@ -27,6 +27,7 @@ import { readKeyModels } from '../catalog/key-models.ts';
 import { keepDaysMax } from '../catalog/settings.ts';
 import { deleteContents, shortenContents } from '../contents/stored.ts';
 import type { Account } from '../accounts/accounts.ts';
+import type { Person } from '../accounts/person.ts';
 import type { Answer, Query } from '../http/endpoint.ts';
 import { oneOf } from '../http/query.ts';
 import { keys_channel } from '../app/channels.ts';
@@ -172,7 +173,7 @@ export const create_key = account_endpoint(
     const rules = readRules(app, body, no_rules);
     const project = readProject(call) ?? default_project.id;
     if (!seesProject(call.scope, project)) throw noProject();
-    const member_id = person.role === 'operator' ? null : person.user.id; // an operator is no member
+    const member_id = memberOf(person);
     const new_key = {
       account_id: account.id,
       name,
@@ -238,6 +239,11 @@ function contentsOf({ id, account_id }: ApiKey): { account_id: string; api_key_i
   return { account_id, api_key_id: id };
 }
 
+/** The member that has seen the text of a key: an operator is none. */
+function memberOf({ role, user }: Person): string | null {
+  return role === 'operator' ? null : user.id;
+}
+
 /** A new key in the place of an old one, which still works for 0 or 24 hours. */
 export const rotate_key = account_endpoint(
   'POST',
@@ -249,7 +255,7 @@ export const rotate_key = account_endpoint(
     if (kind === 'playground') {
       throw new ApiError('conflict', 'The key of the playground is never shown: there is nothing to rotate.');
     }
-    const how = { overlap_ms: hours * hour_ms, limits: call.scope !== undefined };
+    const how = { overlap_ms: hours * hour_ms, limits: call.scope !== undefined, member_id: memberOf(call.person) };
     const rotated = await rotateKey(app.db, id, how, new Date(app.clock.now()));
     if (!rotated) throw new ApiError('conflict', 'This key is deleted, or has been rotated.');
     await note(app, call, 'key.rotate', id, { new_key: rotated.key.id, overlap_hours: hours });

@@ -19,10 +19,12 @@ const calls_min = 20;
 /** The speed of each model that somebody has called. */
 export const list_model_speeds = account_endpoint('GET', '/model-speeds', 'read', listSpeeds, { limited: 'own' });
 
-/** Whoever is limited to projects sees those of their projects, else those of all accounts. */
+/** Whoever is limited to projects sees those of their projects, else those of all accounts, of models that are listed. */
 async function listSpeeds(app: Parts, { account, scope }: AccountCall): Promise<Answer> {
   const [own, all] = await Promise.all([speedsOf(app, account.id, scope?.project_ids), speedsOfAll(app)]);
-  const views = new Map([...all].map(([model, row]) => [model, render(row, 'service')]));
+  const { models } = app.catalog.current;
+  const listed = [...all].filter(([model]) => models.get(model)?.hidden === false);
+  const views = new Map(listed.map(([model, row]) => [model, render(row, 'service')]));
   for (const [model, row] of own) views.set(model, render(row, 'account'));
   const view: { data: ModelSpeedView[] } = { data: [...views.values()] };
   return { status: 200, body: view };

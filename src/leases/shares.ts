@@ -80,17 +80,23 @@ const recall_ms = 200;
 const renewed_after_ms = 240_000;
 const renewed_together_ms = 200;
 
+/** What lasts longer than a share keeps it: a stream of ten minutes is one of its key's calls at once to its end. */
+const usual_look_ms = 10_000;
+
 /** The same where other nodes have a share, too: callers are told what is left beside what those use. */
 const heard_of_others_ms = 5_000;
 
-/** Shares of limits, kept in the table `leases`: the sum of the shares of all nodes is never above the limit. */
-export function openShares(db: Db, node_id: string, liveness: Liveness): Shares {
+/**
+ * Shares of limits, kept in the table `leases`: the sum of the shares of all nodes is never above the limit. Every
+ * `look_ms` those are renewed that are old and in use.
+ */
+export function openShares(db: Db, node_id: string, liveness: Liveness, look_ms = usual_look_ms): Shares {
   const send = makeBatcher<ShareRequest, ShareAnswer>({
     together: (requests) => callTogether(db, node_id, requests),
     names: { nameOf: ({ resource }) => resource, groupOf: ({ resource }) => resource },
     calls_max: 2,
   });
-  return new LeasedShares(send, liveness);
+  return new LeasedShares(send, liveness, look_ms);
 }
 
 type Purpose = 'take' | 'renew' | 'give back';
@@ -100,11 +106,13 @@ class LeasedShares implements Shares {
   readonly #liveness: Liveness;
   readonly #shares = new Map<string, LimitShare>(); // oldest request first
   readonly #old = new Set<LimitShare>();
+  readonly #looking: NodeJS.Timeout;
   #renewing: NodeJS.Timeout | undefined;
 
-  constructor(send: (request: ShareRequest) => Promise<ShareAnswer>, liveness: Liveness) {
+  constructor(send: (request: ShareRequest) => Promise<ShareAnswer>, liveness: Liveness, look_ms: number) {
     this.#send = send;
     this.#liveness = liveness;
+    this.#looking = setInterval(() => this.#renewUsed(), look_ms).unref();
   }
 
   async take(resource: string, limited: Limited): Promise<boolean> {
@@ -140,6 +148,7 @@ class LeasedShares implements Shares {
   }
 
   async close(): Promise<void> {
+    clearInterval(this.#looking);
     clearTimeout(this.#renewing);
     const returning = [...this.#shares.values()].map((share) => {
       share.amount = 0;
@@ -160,6 +169,16 @@ class LeasedShares implements Shares {
     const is_reported = is_shared && limited.lost_ms > 0;
     if (ageOf(asked_at, now) > (is_reported ? heard_of_others_ms : renewed_after_ms)) this.#renewSoon(share);
     return true;
+  }
+
+  /** Those of windows need it not: what was used in them counts for `lost_ms` behind their end, and no longer. */
+  #renewUsed(): void {
+    const now = this.#liveness.now();
+    for (const share of this.#shares.values()) {
+      const { asked_at, limited } = share;
+      if (limited.lost_ms === 0 && limited.inUse() > 0 && ageOf(asked_at, now) > renewed_after_ms)
+        this.#renewSoon(share);
+    }
   }
 
   #renewSoon(share: LimitShare): void {

@@ -61,15 +61,15 @@ export async function openBudget(
  */
 export async function shareBudget(
   tx: Queryable,
-  key: { id: string; account_id: string; shares: string },
+  key: { id: string; account_id: string; shares: string; member_id: string | null },
   now: Date,
 ): Promise<string> {
   const rows = await tx.query<{ shares: string }>(
-    `insert into budgets (key_id, account_id, month, shares, project_id)
-       select $1, $2, month_of($4), coalesce(shares, key_id), project_id from budgets
+    `insert into budgets (key_id, account_id, month, shares, project_id, member_id)
+       select $1, $2, month_of($4), coalesce(shares, key_id), project_id, $5 from budgets
         where key_id = $3 and account_id = $2
      returning shares`,
-    [key.id, key.account_id, key.shares, now],
+    [key.id, key.account_id, key.shares, now, key.member_id],
   );
   const shared = rows[0]?.shares;
   assert(shared, 'the other key has a budget');
@@ -110,7 +110,7 @@ export async function projectOf(db: Queryable, key_id: string): Promise<string |
   return rows[0]?.project_id;
 }
 
-/** Returns the keys of an account that a person has made, and those that share their budgets, with the projects they are in. */
+/** Returns the keys of an account whose text a person has seen: made or rotated by them. With the projects they are in. */
 export async function keysOfMember(
   db: Queryable,
   account_id: string,
@@ -119,7 +119,7 @@ export async function keysOfMember(
   return db.query(
     `select own.key_id, coalesce(b.project_id, 'default') as project_id
        from budgets own join budgets b on b.key_id = coalesce(own.shares, own.key_id)
-      where own.account_id = $1 and b.member_id = $2`,
+      where own.account_id = $1 and coalesce(own.member_id, b.member_id) = $2`,
     [account_id, user_id],
   );
 }

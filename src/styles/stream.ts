@@ -81,11 +81,26 @@ export function deliver(state: StreamState, text: string): void {
   addText(state.delivered, text);
 }
 
-/** Later values replace earlier ones, kind by kind. */
+/**
+ * Later values replace earlier ones, kind by kind. Only input is reported as a whole: a part of an earlier report, beside
+ * the input of a later one, would be charged twice.
+ */
 export function learnUsage(state: StreamState, usage: Partial<Usage> | undefined): void {
   if (!usage) return;
-  state.usage = { ...state.usage, ...usage };
+  const earlier = usage.input_tokens === undefined ? state.usage : withoutInput(state.usage);
+  state.usage = { ...earlier, ...usage };
   if ((usage.reasoning_tokens ?? 0) > 0) state.reasons = true;
+}
+
+function withoutInput(usage: Partial<Usage> | undefined): Partial<Usage> {
+  const {
+    input_tokens: _,
+    cached_input_tokens: __,
+    cache_write_tokens: ___,
+    cache_write_1h_tokens: ____,
+    ...rest
+  } = usage ?? {};
+  return rest;
 }
 
 /** A tool of the provider's was used: the upstream may say at the end how often, and a stream that breaks off does not. */

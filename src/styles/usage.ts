@@ -132,18 +132,21 @@ export function chargedUsage(
   const received = tokensOf(delivered);
   const reported_output = reported?.output_tokens ?? 0;
   const output_tokens = is_complete ? reported_output || received : Math.max(reported_output, received);
-  const cache_write_tokens = reported?.cache_write_tokens ?? 0;
+  const has_input = reported?.input_tokens !== undefined;
+  // What is counted here is all of the input: a cached part beside it would be charged twice.
+  const cached_input_tokens = has_input ? (reported.cached_input_tokens ?? 0) : 0;
+  const cache_write_tokens = has_input ? (reported.cache_write_tokens ?? 0) : 0;
   const for_an_hour = reported?.cache_write_1h_tokens ?? (writes_for_an_hour ? cache_write_tokens : 0);
   const usage: Usage = {
     input_tokens: reported?.input_tokens ?? input_tokens_counted,
-    cached_input_tokens: reported?.cached_input_tokens ?? 0,
+    cached_input_tokens,
     cache_write_tokens,
     cache_write_1h_tokens: Math.min(for_an_hour, cache_write_tokens),
     output_tokens,
     reasoning_tokens: Math.min(reported?.reasoning_tokens ?? 0, output_tokens),
     ...(reported?.tool_calls && { tool_calls: reported.tool_calls }),
   };
-  return { usage, is_counted: reported?.input_tokens === undefined || output_tokens !== reported.output_tokens };
+  return { usage, is_counted: !has_input || output_tokens !== reported.output_tokens };
 }
 
 /** Tokens that a total has beyond the parts that it is made of; 0 if it has none. */

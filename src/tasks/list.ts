@@ -256,13 +256,15 @@ export async function dearestTaskLines(
   compared_max: number,
 ): Promise<Omit<Dearest, 'ids'> & { lines: TaskLine[] }> {
   const { account_id, limit, status, model, created_after } = filter;
-  const range: Filter[] = [...placeOf(filter), ['created_at >= ?', created_after]];
+  const { key_id, ...of_any_key } = filter;
+  // Costs are compared among calls that the reader sees: others say nothing, not even by their number.
+  const range: Filter[] = [...placeOf(filter), ['created_at >= ?', created_after], ...keyConditions(of_any_key)];
   const labels = labelConditions(filter);
   const { text, values } = conditionsOf([
     ...range,
     ['status = ?', status],
     ['model = ?', model],
-    ...keyConditions(filter),
+    ['key_id = ?', key_id],
     ...labels,
   ]);
   const place = conditionsOf(range).text; // with the first of the same values

@@ -2,6 +2,7 @@ import type { Route } from '../catalog/model.ts';
 import { freeOfCharge } from '../catalog/upstream-cost.ts';
 import type { Job, Outcome } from '../queue/queue.ts';
 import { failpoint } from '../lib/failpoint.ts';
+import { withoutWords } from '../lib/without-words.ts';
 import { NotStarted, type Json, type Provider, type RunState } from '../providers/provider.ts';
 import { acceptAttempt, closeAttempt, listAbandoned, loadAtWork, routeOf, setStopped } from './attempts.ts';
 import { end, failure, giveUp, outOfReach, settle, type EndingParts } from './completion.ts';
@@ -51,7 +52,7 @@ async function pollUpstream(
     state = await provider.poll(runContext(task, route, parts.clock.now()), ref, signal);
   } catch (error) {
     if (error instanceof NotStarted) state = error;
-    else parts.log.debug({ task_id: task.id, error: String(error) }, 'poll failed, will ask again');
+    else parts.log.debug({ task_id: task.id, error: withoutWords(String(error)) }, 'poll failed, will ask again');
   }
   await failpoint('task.polled');
   if (state instanceof NotStarted) return dropped(parts, accepted, state);

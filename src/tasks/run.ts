@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import type { Clock } from '../lib/clock.ts';
+import { withoutWords } from '../lib/without-words.ts';
 import type { Providers } from '../providers/open.ts';
 import { mapInput } from '../catalog/input.ts';
 import type { JsonObject, Route } from '../catalog/model.ts';
@@ -98,5 +99,6 @@ export async function stopOrphan(
 }
 
 function unconfirmed(parts: RunParts, task_id: string): (error: unknown) => void {
-  return (error) => parts.log.warn({ task_id, error: String(error) }, 'upstream did not confirm the cancel');
+  return (error) =>
+    parts.log.warn({ task_id, error: withoutWords(String(error)) }, 'upstream did not confirm the cancel');
 }

@@ -156,6 +156,13 @@ describe('feedback', () => {
     expect(answer.json.error.param).toBe(param);
   });
 
+  it('of a key is not given in the name of a person of the dashboard', async () => {
+    const body = { reference_id: call, score: -1, user: owner.user_id };
+    const { status, json } = await client.call('POST', '/v1/feedback', body);
+    expect([status, json]).toMatchObject([400, { error: { param: 'user' } }]);
+    expect((await client.call('POST', '/v1/feedback', { ...body, user: 'user_17' })).status).toBe(200);
+  });
+
   it('with NUL in its words is kept without it', async () => {
     const { json } = await give({ reference_id: task, score: 1, user: 'nul', comment: 'a\0b', tags: ['c\0'] });
     expect(json).toMatchObject({ comment: 'ab', tags: ['c'] });

@@ -168,3 +168,24 @@ test('the record of a call that has just ended at another node is waited for', a
   await locking;
   expect(await waiting).toMatchObject({ id, model: 'acme/oai' });
 });
+
+test('the record of a call that its upstream refused does not have the words of the upstream, which quote the input', async () => {
+  const secret = 'marigold-7';
+  const message = `Invalid value: '${secret}'`;
+  const refusals = [
+    { error: { type: 'invalid_request_error', message } },
+    { error: { type: 'invalid_request_error', code: 'content_policy_violation', message } },
+    { error: { type: 'invalid_request_error', code: 'context_length_exceeded', message } },
+  ];
+  for (const json of refusals) {
+    stage.upstream.script('gpt-x', { status: 400, json });
+    const answer = await stage.client.call('POST', '/v1/chat/completions', { model: 'acme/oai', messages: hello });
+    expect([answer.status, JSON.stringify(answer.json)]).toEqual([400, expect.stringContaining(secret)]);
+    const id = answer.headers.get('x-request-id') ?? '';
+    const { json: record } = await stage.client.call('GET', `/v1/chat/${id}`);
+    expect(record).toMatchObject({ status: 400, error_message: expect.stringMatching(/\.$/) });
+    expect(
+      JSON.stringify(await rowOf(id), (_, value: unknown) => (typeof value === 'bigint' ? `${value}` : value)),
+    ).not.toContain(secret);
+  }
+});

@@ -78,6 +78,23 @@ describe('an estimate for a limited member', () => {
   });
 });
 
+it('the header x-max-tokens does not tell a limited key what the account has', async () => {
+  const [poor, client, project] = await accountWithLimited('Poor too', 1_500n);
+  const keys = await Promise.all([makeKey(poor, 'Open', project), makeKey(client, 'Limited', project)]);
+  const ask = async ({ secret }: NewKeyView) => {
+    const { headers, status } = await fetch(`${test.url}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${secret}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ model: 'sandbox/chat', messages: [{ role: 'user', content: 'Tell me of boats' }] }),
+    });
+    return [status, headers.get('x-max-tokens')];
+  };
+  expect([await ask(keys[0]), await ask(keys[1])]).toEqual([
+    [200, expect.stringMatching(/^\d+$/)],
+    [200, null],
+  ]);
+});
+
 describe('the Idempotency-Key of a limited key', () => {
   it('finds its task with the key that it was rotated to, and with that of before', async () => {
     const first = await makeKey(limited, 'Theirs', shop);
@@ -197,6 +214,20 @@ describe('a change of a limit', () => {
     expect(await change([second])).toEqual([of_wide]);
     const left = okBody<MemberChangedView>(await manager.send('DELETE', at, {}));
     expect(left.keys_outside).toEqual([of_wide, of_narrow]);
+  });
+
+  it('answers with the keys that the member has rotated, whoever made them, and not with those that others have', async () => {
+    const [manager, developer, first] = await accountWithLimited('Rotated', 1_000_000n);
+    const at = `${manager.base}/team/${developer.user_id}`;
+    const change = async (projects: string[] | null) =>
+      okBody<MemberChangedView>(await manager.send('PATCH', at, { projects })).keys_outside.map(({ id }) => id);
+    await change(null);
+    const [of_manager, of_developer] = [await makeKey(manager, 'A', first), await makeKey(developer, 'B', first)];
+    const [known, unknown] = [await rotate(developer, of_manager.key.id), await rotate(manager, of_developer.key.id)];
+    expect((await change([first])).toSorted()).toEqual([of_developer.key.id, known.key.id].toSorted());
+    okBody(await manager.send('DELETE', `${manager.base}/keys/${of_developer.key.id}`));
+    expect(await change([])).toEqual([known.key.id]);
+    expect(unknown.key.id).not.toBe(known.key.id);
   });
 
   it('counts for live events, lists and keys alike, and not at a role that has none', async () => {

@@ -1,9 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { dearestRecords } from '../../src/chat/record.ts';
 import type { HomeView } from '../../src/dashboard/views/home.ts';
 import type { NewKeyView } from '../../src/dashboard/views/keys.ts';
 import type { RefusalsView } from '../../src/dashboard/views/refusals.ts';
 import type { SpeedView } from '../../src/dashboard/views/speed.ts';
 import { newId } from '../../src/lib/ids.ts';
+import { dearestTaskLines } from '../../src/tasks/list.ts';
 import { expectExactBooks, startTestApp, type TestApp } from '../helpers/app.ts';
 import { memberOf, okBody, ownerOfNew, type Someone } from './people.ts';
 
@@ -114,6 +116,16 @@ const lists: readonly string[] = [
   ...['key', 'user', 'tag', 'metadata.client'].map((group) => `/v1/speed?group_by=${group}`),
   ...['key', 'project', 'budget', 'hour,reason'].map((group) => `/v1/usage/refusals?group_by=${group}`),
 ];
+
+it('the highest costs of a project are found among its own calls, however many others there are', async () => {
+  const filter = { account_id: owner.account_id, project_ids: [own.project], limit: 10 };
+  const [chats, tasks] = await Promise.all([
+    dearestRecords(test.app.db, filter, 1),
+    dearestTaskLines(test.app.db, { ...filter, metadata: {} }, 1),
+  ]);
+  expect([chats.compared, chats.lines.length]).toEqual([1, 1]);
+  expect(tasks.lines.map(({ id }) => id)).toEqual([own.task]);
+});
 
 describe('a limited key', () => {
   it('reads lists and sums of its project, in which nothing of another project is', async () => {

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ModelView } from '../../src/dashboard/views/models.ts';
+import { mediaModel } from '../helpers/catalog.ts';
 import { startTestApp, type Client, type TestApp } from '../helpers/app.ts';
 import { memberOf, ownerOfNew, type Someone } from './people.ts';
 
@@ -37,6 +38,26 @@ describe('models in the dashboard', () => {
     });
     expect(await listed()).toMatchObject(models);
     expect(models.length).toBeGreaterThan(5);
+  });
+
+  it('that are hidden are not among the choices of filters, nor in the speeds of all accounts', async () => {
+    const model = mediaModel({
+      id: 'acme/secret',
+      price: '0.10',
+      routes: ['{ provider: sandbox, upstream_model: image }'],
+      more: ['hidden: true', 'estimate: { image: "1" }'],
+    });
+    await test.configure(`version: 1\nmodels:${model}`);
+    const client = await test.client();
+    const input = { prompt: 'a', width: 16, height: 16 };
+    const calls_min = 20;
+    const run = () => client.call('POST', '/v1/generate?wait=60', { model: 'acme/secret', input });
+    const answers = await Promise.all(Array.from({ length: calls_min }, run));
+    expect(answers.map(({ json }) => json.status)).toEqual(answers.map(() => 'succeeded'));
+    const shown = await Promise.all([viewer.get(`${viewer.base}/choices`), viewer.get(`${viewer.base}/model-speeds`)]);
+    for (const { status, text } of shown) expect([status, text]).toEqual([200, expect.not.stringContaining('secret')]);
+    expect(shown[0]?.text).toContain('sandbox/image');
+    await test.configure('version: 1\n');
   });
 
   it('have a page each, whose address has slashes', async () => {

@@ -178,6 +178,33 @@ test('what a key may do at once is shared, and free again when a call ends', asy
   for (let i = 0; i < 9; i++) await expect.poll(() => enter(two[0] ?? open())).toBe(true);
 });
 
+test('what lasts longer than a share is counted to its end: its share is renewed though nothing new is taken', async () => {
+  const id = randomUUID();
+  const liveness = testLiveness(database.db, id);
+  const shares = openShares(database.db, id, liveness, 20);
+  let in_use = 0;
+  const limited = (lost_ms: number) => ({
+    limit: 10,
+    lost_ms,
+    inUse: () => in_use,
+    freesInMs: () => undefined,
+    take: () => in_use++ < 10,
+  });
+  expect(await shares.take('calls long', limited(0))).toBe(true);
+  expect(await shares.take('chat long', limited(window_ms))).toBe(true);
+  const endsSoon = async () => {
+    const rows = await database.db.query<{ resource: string }>(
+      `select resource from leases where node_id = $1 and ends_at < now() + interval '1 minute' order by resource`,
+      [id],
+    );
+    return rows.map(({ resource }) => resource);
+  };
+  await database.db.query(`update leases set ends_at = now() + interval '59 s' where node_id = $1`, [id]);
+  liveness.skewed_ms += 245_000;
+  await expect.poll(endsSoon).toEqual(['chat long']);
+  await shares.close();
+});
+
 test('a window that its first request waits for is not forgotten because of other keys', async () => {
   const node = openNode();
   const first = take(node, 'waits', 1); // asks the database, as those of the other keys do

@@ -1,4 +1,6 @@
 import { expect, it } from 'vitest';
+import { learnUsage, newStreamState } from '../../src/styles/stream.ts';
+import { chargedUsage } from '../../src/styles/usage.ts';
 import { readUsage, type CallerStyle } from './by-name.ts';
 
 it.each<[string, CallerStyle, Record<string, number | object>, object]>([
@@ -69,4 +71,24 @@ it.each<[string, CallerStyle, Record<string, number | object>, object]>([
   ],
 ])('usage is read completely: %s', (_, style, fields, usage) => {
   expect(readUsage(style, JSON.parse(JSON.stringify(fields)))).toEqual(usage);
+});
+
+it('input that was counted here is all of it: parts that an upstream reports without the whole are not charged beside it', () => {
+  const reported = { cached_input_tokens: 900, cache_write_tokens: 50, cache_write_1h_tokens: 50, output_tokens: 5 };
+  const { usage, is_counted } = chargedUsage(
+    reported,
+    { ascii_bytes: 20, other_bytes: 0 },
+    { input_tokens_counted: 1_000 },
+  );
+  expect(usage).toMatchObject({ input_tokens: 1_000, cached_input_tokens: 0, cache_write_tokens: 0, output_tokens: 5 });
+  expect([usage.cache_write_1h_tokens, is_counted]).toEqual([0, true]);
+});
+
+it('a later report of the input replaces an earlier one as a whole, and one of the output leaves it', () => {
+  const state = newStreamState();
+  learnUsage(state, { input_tokens: 100, cached_input_tokens: 900, cache_write_tokens: 3 });
+  learnUsage(state, { output_tokens: 7 });
+  expect(state.usage).toEqual({ input_tokens: 100, cached_input_tokens: 900, cache_write_tokens: 3, output_tokens: 7 });
+  learnUsage(state, { input_tokens: 1_000, output_tokens: 50 });
+  expect(state.usage).toEqual({ input_tokens: 1_000, output_tokens: 50 });
 });

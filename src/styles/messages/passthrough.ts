@@ -161,7 +161,7 @@ export function sameMessages(options: PassthroughOptions, state: StreamState): S
         noteDelta(state, event['delta']);
         return raw;
       case 'message_delta':
-        learnUsage(state, usage_format.read(event['usage']));
+        learnUsage(state, { ...state.usage, ...usage_format.read(event['usage']) }); // it may have a part of the input
         if (isObject(event['delta']) && typeof event['delta']['stop_reason'] === 'string')
           [state.finish, state.is_ending] = [event['delta']['stop_reason'], true];
         return usage.correct(event) ?? raw;

@@ -19,6 +19,7 @@ export class MessagesReader implements StreamReader {
   /** Index of a block → index of its tool call. */
   readonly #calls = new Map<Json, { index: number; has_arguments: boolean }>();
   #finish: ChatEvent | undefined;
+  #usage: Partial<Usage> | undefined;
   #has_content = false;
   #is_done = false;
 
@@ -63,8 +64,7 @@ export class MessagesReader implements StreamReader {
 
   #readStart(message: Json | undefined): ChatEvent[] {
     if (!isObject(message)) return [start(undefined)];
-    const usage = readStartUsage(message['usage']);
-    return [start(message['id']), ...(usage ? [{ type: 'usage', usage } as const] : [])];
+    return [start(message['id']), ...this.#readUsage(readStartUsage(message['usage']))];
   }
 
   #readBlock({ index = null, content_block }: JsonObject): ChatEvent[] {
@@ -102,9 +102,15 @@ export class MessagesReader implements StreamReader {
     return [{ type: 'tool_arguments', index: call.index, json: '{}' }];
   }
 
+  /** Kinds of tokens come in several events, and each event has what came so far. */
+  #readUsage(usage: Partial<Usage> | undefined): ChatEvent[] {
+    if (!usage) return [];
+    this.#usage = { ...this.#usage, ...usage };
+    return [{ type: 'usage', usage: this.#usage }];
+  }
+
   #readMessageDelta({ delta, usage: fields }: JsonObject): ChatEvent[] {
-    const usage = usage_format.read(fields);
-    const events: ChatEvent[] = usage ? [{ type: 'usage', usage }] : [];
+    const events = this.#readUsage(usage_format.read(fields));
     if (!isObject(delta) || typeof delta['stop_reason'] !== 'string') return events;
     const { stop_reason, stop_sequence, stop_details } = delta;
     const reason = readStop(stop_reason, this.#calls.size > 0);
