@@ -21,6 +21,29 @@ async function startServer() {
   return embedded;
 }
 
+/** Keeps what nobody waits for from reaching the disk, however long the test takes: the writer comes every 10 s by itself. */
+async function stopWalWriter(url: string): Promise<number> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  const { rows } = await client.query<{ pid: number }>(
+    `select pid from pg_stat_activity where backend_type = 'walwriter'`,
+  );
+  await client.end();
+  const pid = rows[0]?.pid ?? Number.NaN;
+  process.kill(pid, 'SIGSTOP');
+  onTestFinished(() => kill(pid));
+  return pid;
+}
+
+/** Ends a process, if it is still there. */
+function kill(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch {
+    // It has ended.
+  }
+}
+
 /** Keeps the node until the crash from saying that it is alive, which it does every 2 s and which waits for the disk, too. */
 async function silenceNode(url: string): Promise<void> {
   const client = new pg.Client({ connectionString: url });
@@ -40,6 +63,7 @@ test('a call is charged although the database crashes and loses its hold, and th
   stage.upstream.script('gpt-x', { stream: [chunk({ content: 'Hi' }), is_killed.promise, usage, done] });
   await stage.client.call('GET', '/v1/balance'); // its share of requests waits for the disk, and with it all before
   await silenceNode(embedded.url);
+  const wal_writer = await stopWalWriter(embedded.url);
   const response = await fetch(`${stage.test.url}/v1/chat/completions`, {
     method: 'POST',
     headers: { authorization: `Bearer ${stage.client.key}`, 'content-type': 'application/json' },
@@ -48,6 +72,7 @@ test('a call is charged although the database crashes and loses its hold, and th
   const { held } = (await stage.client.call('GET', '/v1/balance')).json; // writes what is reserved
   expect(held.exact).not.toBe('0.000000');
   process.kill(embedded.pid, 'SIGKILL');
+  kill(wal_writer);
   is_killed.resolve();
   expect((await response.text()).endsWith(done)).toBe(true);
 

@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ModelView } from '../../src/dashboard/views/models.ts';
-import { mediaModel } from '../helpers/catalog.ts';
 import { startTestApp, type Client, type TestApp } from '../helpers/app.ts';
 import { memberOf, ownerOfNew, type Someone } from './people.ts';
 
@@ -9,7 +8,7 @@ let viewer: Someone;
 let client: Client;
 
 beforeAll(async () => {
-  test = await startTestApp();
+  test = await startTestApp({ yaml: 'version: 1\n' });
   viewer = await memberOf(test, await ownerOfNew(test), 'viewer');
   client = await test.client({ account_id: viewer.account_id });
 });
@@ -41,19 +40,24 @@ describe('models in the dashboard', () => {
   });
 
   it('that are hidden are not among the choices of filters, nor in the speeds of all accounts', async () => {
-    const model = mediaModel({
-      id: 'acme/secret',
-      price: '0.10',
-      routes: ['{ provider: sandbox, upstream_model: image }'],
-      more: ['hidden: true', 'estimate: { image: "1" }'],
-    });
-    await test.configure(`version: 1\nmodels:${model}`);
     const client = await test.client();
-    const input = { prompt: 'a', width: 16, height: 16 };
-    const calls_min = 20;
-    const run = () => client.call('POST', '/v1/generate?wait=60', { model: 'acme/secret', input });
+    await test.configure(`version: 1
+models:
+  - id: acme/secret
+    kind: chat
+    hidden: true
+    price: [{ unit: input_token, per: 1000000, amount: "3" }, { unit: output_token, per: 1000000, amount: "15" }]
+    routes: [{ provider: sandbox, upstream_model: chat }]
+`);
+    const calls_min = 20; // with fewer, nobody sees the speed of a model
+    const body = { model: 'acme/secret', messages: [{ role: 'user', content: 'Hello' }], max_tokens: 20 };
+    const run = () => client.call('POST', '/v1/chat/completions', body);
     const answers = await Promise.all(Array.from({ length: calls_min }, run));
-    expect(answers.map(({ json }) => json.status)).toEqual(answers.map(() => 'succeeded'));
+    expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
+    const records = await Promise.all(
+      answers.map(({ headers }) => client.call('GET', `/v1/chat/${headers.get('x-request-id')}`)),
+    );
+    expect(records.map(({ status }) => status)).toEqual(records.map(() => 200));
     const shown = await Promise.all([viewer.get(`${viewer.base}/choices`), viewer.get(`${viewer.base}/model-speeds`)]);
     for (const { status, text } of shown) expect([status, text]).toEqual([200, expect.not.stringContaining('secret')]);
     expect(shown[0]?.text).toContain('sandbox/image');
