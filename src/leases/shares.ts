@@ -80,7 +80,7 @@ const recall_ms = 200;
 const renewed_after_ms = 240_000;
 const renewed_together_ms = 200;
 
-/** What lasts longer than a share keeps it: a stream of ten minutes is one of its key's calls at once to its end. */
+/** The interval of a look at shares that are in use: a stream of ten minutes is one of its key's calls at once to its end. */
 const usual_look_ms = 10_000;
 
 /** The same where other nodes have a share, too: callers are told what is left beside what those use. */

@@ -40,7 +40,7 @@ describe('models in the dashboard', () => {
   });
 
   it('that are hidden are not among the choices of filters, nor in the speeds of all accounts', async () => {
-    const client = await test.client();
+    const caller = await test.client();
     await test.configure(`version: 1
 models:
   - id: acme/secret
@@ -51,11 +51,11 @@ models:
 `);
     const calls_min = 20; // with fewer, nobody sees the speed of a model
     const body = { model: 'acme/secret', messages: [{ role: 'user', content: 'Hello' }], max_tokens: 20 };
-    const run = () => client.call('POST', '/v1/chat/completions', body);
+    const run = () => caller.call('POST', '/v1/chat/completions', body);
     const answers = await Promise.all(Array.from({ length: calls_min }, run));
     expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
     const records = await Promise.all(
-      answers.map(({ headers }) => client.call('GET', `/v1/chat/${headers.get('x-request-id')}`)),
+      answers.map(({ headers }) => caller.call('GET', `/v1/chat/${headers.get('x-request-id')}`)),
     );
     expect(records.map(({ status }) => status)).toEqual(records.map(() => 200));
     const shown = await Promise.all([viewer.get(`${viewer.base}/choices`), viewer.get(`${viewer.base}/model-speeds`)]);

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ownerOfNew, type Someone } from '../../dashboard/people.ts';
+import { okBody, ownerOfNew, type Someone } from '../../dashboard/people.ts';
 import { startTestApp, type TestApp } from '../../helpers/app.ts';
 import { whileLocked } from '../../helpers/locked.ts';
 import { browserOf, type Seen } from '../../helpers/person.ts';
@@ -15,7 +15,7 @@ const who = { email: 'olga@example.com', password: 'correct horse battery' };
 beforeAll(async () => {
   test = await startTestApp({ worker: false });
   owner = await ownerOfNew(test);
-  expect((await owner.post('/auth/set-up', { ...who, name: 'Olga' })).status).toBe(200);
+  okBody(await owner.post('/auth/set-up', { ...who, name: 'Olga' }));
 });
 
 afterAll(() => test.stop());
