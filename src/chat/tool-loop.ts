@@ -123,6 +123,7 @@ async function run(loop: Loop): Promise<Attempted> {
     const has_own_calls = answer.shown_parts.some(({ type }) => type === 'tool_call');
     const results = await runTools(loop, calls);
     if (!results) continue; // the caller is gone, or the time is over
+    if (!Array.isArray(results)) return breakOff(loop, results);
     if (has_own_calls) return finish(loop, { reason: 'tool_calls' });
     if (is_last) return finish(loop, { reason: 'stop' });
     remember(loop, answer.parts, results);
@@ -173,8 +174,8 @@ async function runRound(loop: Loop, is_last: boolean): Promise<Round> {
   try {
     return { attempted: await attemptRoute(parts, round, timed, { caller: asking, outcome, writer }), answer, outcome };
   } catch (error) {
-    if (place.is_first || !(error instanceof ApiError)) throw error;
-    return { attempted: failed({ cause: 'upstream_error', reason: error.message, refusal: error }), answer, outcome };
+    if (place.is_first) throw error;
+    return { attempted: failed(failureBehindTool(loop, error)), answer, outcome };
   }
 }
 
@@ -195,6 +196,15 @@ function breakOff(loop: Loop, failure: RouteFailure): Attempted {
       ? new ApiError('timeout', `${priced.model.id} did not answer in time behind a tool.`, { headers })
       : new ApiError('upstream_error', 'The model provider failed behind a tool.', { headers }));
   return { answered: true, is_not_route_fault: is_not_route_fault || refusal !== undefined };
+}
+
+/** Returns the failure of a round, or of the service itself, such as that its database is away: neither is the route's fault. */
+function failureBehindTool({ parts, priced }: Loop, error: unknown): RouteFailure {
+  if (error instanceof ApiError) return { cause: 'upstream_error', reason: error.message, refusal: error };
+  parts.log.error({ request_id: priced.request_id, err: error }, 'a chat call failed behind a tool');
+  const reason = 'The service could not finish this call behind a tool.';
+  const refusal = new ApiError('internal_error', reason, { headers: { 'x-should-retry': 'false' } });
+  return { cause: 'upstream_error', reason, refusal };
 }
 
 /** Adds a round to the call: to `seen`, since another route may begin anew. */
@@ -252,8 +262,8 @@ function leave({ outcome }: Loop, { error, is_abandoned, is_complete }: ChatOutc
   outcome.error ??= error;
 }
 
-/** Answers the calls of a round at once. Undefined if nobody waits for them any more. */
-async function runTools(loop: Loop, calls: readonly CallPart[]): Promise<OwnResult[] | undefined> {
+/** Answers the calls of a round at once. Undefined if nobody waits for them any more; a failure is the service's own. */
+async function runTools(loop: Loop, calls: readonly CallPart[]): Promise<OwnResult[] | RouteFailure | undefined> {
   const { parts, caller, tools } = loop;
   const signal = AbortSignal.any([caller.gone, parts.stopping]);
   const taken = calls.map((call) => tools.take(call, { signal, left_ms: Math.ceil(left_ms(loop)) }));
@@ -266,8 +276,7 @@ async function runTools(loop: Loop, calls: readonly CallPart[]): Promise<OwnResu
     }
     return results;
   } catch (error) {
-    if (!signal.aborted) throw error;
-    return undefined;
+    return signal.aborted ? undefined : failureBehindTool(loop, error);
   }
 }
 

@@ -1,5 +1,5 @@
 import OpenAI from 'openai-7';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { expectExactBooks, type Answered, type Client } from '../helpers/app.ts';
 import { mediaModel, required_prompt } from '../helpers/catalog.ts';
 import { calls, says, upstream_models, type Called, type UpstreamStyle } from './search-streams.ts';
@@ -39,7 +39,10 @@ beforeAll(async () => {
   stage = await setStage({ more: more() });
 });
 beforeEach(() => stage.test.configure(yamlOf(stage.upstream, more())));
-afterEach(() => expectExactBooks(stage.test.app));
+afterEach(() => {
+  vi.restoreAllMocks();
+  return expectExactBooks(stage.test.app);
+});
 afterAll(() => stage.stop());
 
 function script(style: UpstreamStyle, stream: boolean, all: Called[] = [image_call]): void {
@@ -163,6 +166,31 @@ describe('an image', () => {
     await expect.poll(async () => (await stage.client.call('GET', path)).status).toBe(200);
     expect((await stage.client.call('GET', path)).text).toContain('"exact":"0.000000"');
   });
+
+  test.each([
+    [true, '0.000070'],
+    [false, '0.000000'],
+  ])(
+    'that the service cannot begin ends the call with an error, and what was shown is charged: streamed %s, %s',
+    async (stream, cost) => {
+      const { windows } = stage.test.app;
+      const take = windows.take.bind(windows);
+      vi.spyOn(windows, 'take').mockImplementation((window, ...more_) =>
+        window === 'generate' ? Promise.reject(new Error('the database is away')) : take(window, ...more_),
+      );
+      stage.upstream.script('gpt-x', calls('completions', stream, [image_call], 'One moment.'));
+      const answer = await ask('acme/oai', { stream });
+      expect(answer.text.includes('One moment.')).toBe(stream);
+      expect(answer.text).toContain('could not finish this call');
+      expect(answer.text).not.toContain('database');
+      const retry = answer.headers.get('x-should-retry');
+      expect([answer.status, retry]).toEqual(stream ? [200, null] : [500, 'false']);
+      const path = `/v1/chat/${answer.headers.get('x-request-id')}`;
+      await expect.poll(async () => (await stage.client.call('GET', path)).status).toBe(200);
+      const record = (await stage.client.call('GET', path)).text;
+      expect(JSON.parse(record)).toMatchObject({ cost: { exact: cost }, attempts: [{ outcome: 'answered' }] });
+    },
+  );
 
   test('whose caller leaves goes on as its task, and is found there', async () => {
     const before = (await lastTask())?.id;
