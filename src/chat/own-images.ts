@@ -80,11 +80,12 @@ type Making = {
  */
 export async function makeImage(parts: ImageParts, making: Making): Promise<ImageResult> {
   if (making.prompt === '') return { reason: 'The image failed: it needs a prompt.' };
+  const ends_at_ms = performance.now() + making.timeout_ms;
   try {
     const ref = await begin(parts, making);
     await parts.untilFinal(ref, making.timeout_ms, making.signal);
     making.signal.throwIfAborted();
-    return await imageOf(parts, ref, making);
+    return await imageOf(parts, ref, { ...making, ends_at_ms });
   } catch (error) {
     if (making.signal.aborted) throw error;
     if (error instanceof ApiError) return { reason: `The image failed: ${error.message}` };
@@ -130,7 +131,9 @@ function inputOf(model: Model, prompt: string, parameters: JsonObject): JsonObje
   return input;
 }
 
-async function imageOf(parts: ImageParts, ref: TaskRef, { memory, signal }: Making): Promise<ImageResult> {
+type Showing = Pick<Making, 'memory' | 'signal'> & { ends_at_ms: number };
+
+async function imageOf(parts: ImageParts, ref: TaskRef, { memory, signal, ends_at_ms }: Showing): Promise<ImageResult> {
   const task = await loadTask(parts.db, ref);
   if (task?.status === 'failed') return { reason: `The image failed: ${task.error_message ?? 'nobody knows why'}` };
   if (task?.status !== 'succeeded')
@@ -139,8 +142,13 @@ async function imageOf(parts: ImageParts, ref: TaskRef, { memory, signal }: Maki
   const { size_bytes = 0, content_type = '', width, height } = file?.item ?? {};
   if (!file || task.files_removed_at || size_bytes > image_bytes_max)
     return { reason: `The image is too large to be shown: the user finds it as the task ${ref.task_id}.` };
-  const permit = await parts.limits.link_memory.acquire(ref.account_id, { weight: size_bytes * 2, signal });
-  if (!permit) throw signal.reason;
+  // The call has some of this memory, for its files and images: many such calls would wait for one another for ever.
+  const timeout_ms = Math.max(1, ends_at_ms - performance.now());
+  const permit = await parts.limits.link_memory.acquire(ref.account_id, { weight: size_bytes * 2, signal, timeout_ms });
+  if (!permit) {
+    signal.throwIfAborted();
+    return { reason: `The image cannot be shown now: the user finds it as the task ${ref.task_id}.` };
+  }
   memory.add(() => permit.release());
   const opened = await parts.storage.open(file.key);
   if (!opened) return { reason: `The files of the task ${ref.task_id} are no longer kept.` };

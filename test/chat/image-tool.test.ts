@@ -140,6 +140,20 @@ describe('an image', () => {
     await expect.poll(async () => (await lastTask())?.status).toBe('succeeded');
   });
 
+  test('that finds no memory in its time is left to its task, and the call goes on', async () => {
+    await stage.test.configure(yamlOf(stage.upstream, more(', timeout: 1ms')));
+    const { app } = stage.test;
+    const { untilFinal, limits } = app;
+    vi.spyOn(app, 'untilFinal').mockImplementation((ref, _, signal) => untilFinal(ref, 120_000, signal));
+    // As calls of the account have it that wait for more of it, each with its files.
+    const files = limits.link_memory.tryAcquire(stage.client.account_id, limits.link_memory.bound);
+    script('completions', false);
+    expect(outputOf(await ask('acme/oai'))).toMatchObject([{ status: 'failed' }, { type: 'message' }]);
+    expect(lastBody()).toMatch(/cannot be shown now: the user finds it as the task task_/);
+    files?.release();
+    expect(await lastTask()).toMatchObject({ status: 'succeeded' });
+  });
+
   test('without words is not begun', async () => {
     const before = (await lastTask())?.id;
     script('completions', false, [{ name: 'make_image', input: {} }]);
