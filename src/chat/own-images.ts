@@ -82,6 +82,7 @@ export async function makeImage(parts: ImageParts, making: Making): Promise<Imag
   if (making.prompt === '') return { reason: 'The image failed: it needs a prompt.' };
   const ends_at_ms = performance.now() + making.timeout_ms;
   try {
+    making.signal.throwIfAborted(); // it would be paid for, and shown to nobody
     const ref = await begin(parts, making);
     await parts.untilFinal(ref, making.timeout_ms, making.signal);
     making.signal.throwIfAborted();

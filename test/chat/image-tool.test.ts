@@ -220,6 +220,24 @@ describe('an image', () => {
     await expect.poll(() => stage.test.app.limits.chat_calls.state.in_use).toBe(0);
   });
 
+  test('is not begun for a caller who left before the model called for it', async () => {
+    const before = (await lastTask())?.id;
+    const requests_before = stage.upstream.requests.length;
+    const { promise: after, resolve: answer } = Promise.withResolvers<void>();
+    stage.upstream.script('gpt-x', { ...calls('completions', false, [image_call]), after });
+    const gone = new AbortController();
+    const headers = { authorization: `Bearer ${stage.client.key}`, 'content-type': 'application/json' };
+    const body = JSON.stringify({ model: 'acme/oai', input: 'Draw', tools });
+    const asking = fetch(`${stage.test.url}/v1/responses`, { method: 'POST', headers, body, signal: gone.signal });
+    await expect.poll(() => stage.upstream.requests.length).toBe(requests_before + 1);
+    gone.abort();
+    await expect(asking).rejects.toThrow(/abort/);
+    await lastTask(); // the service sees the end of that connection before it answers this one
+    answer();
+    await expect.poll(() => stage.test.app.limits.chat_calls.state.in_use).toBe(0);
+    expect((await lastTask())?.id).toBe(before);
+  });
+
   test('counts with the requests that make media', async () => {
     await stage.test.configure(
       yamlOf(stage.upstream, more()).replace('"generate_per_minute":100000', '"generate_per_minute":1'),

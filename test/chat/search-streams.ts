@@ -21,7 +21,7 @@ const nameOf = ({ name = 'web_search' }: Called) => name;
 const geminiUsage = { promptTokenCount: 10, candidatesTokenCount: 5, totalTokenCount: 15 };
 
 /** Says a text before the calls. */
-export function calls(style: UpstreamStyle, stream: boolean, all: Called[], before = ''): Script {
+export function calls(style: UpstreamStyle, stream: boolean, all: Called[], before = ''): Exclude<Script, string> {
   return stream ? { stream: callStream(style, all, before) } : { json: callAnswer(style, all, before) };
 }
 
