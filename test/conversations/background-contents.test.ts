@@ -59,6 +59,24 @@ function counting(db: Db): { db: Db; read: number[] } {
   return { db: { ...db, query }, read };
 }
 
+test('of many that are asked for at once, an account gets no more than a hundred that have not ended', async () => {
+  const { db } = service.app;
+  const other = await service.client();
+  const make = () => other.call('POST', '/v1/responses', { model: 'sandbox/chat', input: 'Hi', background: true });
+  expect((await make()).status).toBe(200);
+  const filled = await db.query(
+    `insert into background_responses
+     select (jsonb_populate_record(r, jsonb_build_object('id', 'filled ' || n, 'request_id', 'filled ' || n))).*
+       from background_responses r, generate_series(1, 98) n where r.account_id = $1 returning id`,
+    [other.account_id],
+  );
+  expect(filled).toHaveLength(98);
+  const answers = await Promise.all(Array.from({ length: 12 }, make));
+  expect(answers.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([200, ...Array<number>(11).fill(429)]);
+  await db.query("delete from background_responses where id like 'filled %'");
+  await expectExactBooks(service.app); // a refused one has held nothing
+});
+
 // Before there is a worker, whose upkeep of each minute encrypts what has no key.
 test('a content of tens of megabytes is read alone, and one that is damaged keeps no other from its new key', async () => {
   const { db, log } = service.app;
