@@ -119,6 +119,8 @@ async function readRules(app: CommandApp, options: RuleOptions, rules: KeyRules)
 async function changeRules(app: CommandApp, id: string, options: RuleOptions): Promise<CommandResult> {
   const key = await findKey(app.db, id);
   if (!key || keyState(key, app.clock.now()) === 'deleted') throw new CommandError(`There is no key "${id}".`);
+  if (key.kind === 'playground')
+    throw new CommandError(`${id} is a key of the playground: it has a monthly limit and no other rule.`);
   const names = ['expires', 'scopes', 'addresses', 'models', 'perMinute'] as const;
   if (names.every((name) => options[name] === undefined))
     throw new CommandError('Name a rule to change: --expires, --scopes, --addresses, --models or --per-minute.', 2);

@@ -228,10 +228,12 @@ export const change_key = account_endpoint(
   { needs_proof: true, limited: 'own' },
 );
 
-/** The playground is for people, who see all models and whose pages ask as they need. */
-function refuseForPlayground({ kind }: ApiKey, { models, requests_per_minute }: KeyRules): void {
+const program_rules = ['expires_at', 'scopes', 'addresses', 'models', 'requests_per_minute'] as const;
+
+/** The playground is for people, who see all models and whose pages ask as they need: it obeys none of these rules. */
+function refuseForPlayground({ kind }: ApiKey, rules: KeyRules): void {
   if (kind !== 'playground') return;
-  const name = models ? 'models' : requests_per_minute === null ? undefined : 'requests_per_minute';
+  const name = program_rules.find((rule) => rules[rule] !== null);
   if (name !== undefined) throw wrong(name, `${name} is a rule for keys of programs: the playground's key has none.`);
 }
 

@@ -3,6 +3,7 @@ import { promisify } from 'node:util';
 import type { Locator } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createAccount } from '../../src/accounts/accounts.ts';
+import { openPlaygroundKey } from '../../src/accounts/keys.ts';
 import { addMember, ownerOf } from '../../src/accounts/members.ts';
 import { newId } from '../../src/lib/ids.ts';
 import { startTestApp, type TestApp } from '../helpers/app.ts';
@@ -171,6 +172,27 @@ test('an owner limits a key to models and requests per minute, and a wrong model
   await change.getByRole('button', { name: 'Save' }).click();
   await row.getByText('requests per minute').waitFor({ state: 'detached' });
   expect(problems.filter((each) => !each.includes('400'))).toEqual([]);
+  await context.close();
+});
+
+test('the form of the playground’s key has a limit and no rule that the playground does not obey', async () => {
+  const own = { account_id, name: 'Playground', limit_month: null };
+  await service.app.db.tx((tx) => openPlaygroundKey(tx, own, new Date()));
+  const context = await contextOf(chromium.browser);
+  const { page, problems } = await watchedPage(context, service.url);
+  await signIn(page, service.app, owner_id, '/keys');
+  await page.getByRole('button', { name: 'Change Playground' }).click();
+  const form = page.getByRole('dialog', { name: 'Change Playground' });
+  await form.getByLabel('Monthly limit').fill('7');
+  await form.getByText('Store what is said in chats').waitFor();
+  for (const label of ['Expires', 'May be used for', 'Allowed addresses', 'Allowed models'])
+    expect(await form.getByText(label).count()).toBe(0);
+  await form.getByRole('button', { name: 'Save' }).click();
+  await page
+    .getByRole('row', { name: /Playground/ })
+    .getByText('7.00')
+    .waitFor();
+  expect(problems).toEqual([]);
   await context.close();
 });
 

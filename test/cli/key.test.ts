@@ -2,6 +2,7 @@ import { mkdtemp, readFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { openPlaygroundKey } from '../../src/accounts/keys.ts';
 import { expectExactBooks, startTestApp, type TestApp } from '../helpers/app.ts';
 import { insertKeys } from '../helpers/many-keys.ts';
 import { commandsBeside, type Commands } from './medley.ts';
@@ -69,6 +70,13 @@ describe('the rules of a key', () => {
     const { account_id } = await service.client();
     const { id } = await commands.ok('key', 'create', '--account', account_id);
     expect(await commands.fails(2, 'key', 'rules', id, ...words)).toContain(message);
+  });
+
+  it('are refused for the key of the playground, which obeys none', async () => {
+    const { account_id } = await service.client();
+    const own = { account_id, name: 'Playground', limit_month: null };
+    const { id } = await service.app.db.tx((tx) => openPlaygroundKey(tx, own, new Date()));
+    expect(await commands.fails(1, 'key', 'rules', id, '--expires', '90d')).toContain('no other rule');
   });
 });
 

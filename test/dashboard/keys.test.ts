@@ -191,7 +191,7 @@ it('a key gets its rules when it is created or changed, keeps them when it is ro
   }
 });
 
-it('a key gets models and requests per minute, keeps them when it is rotated, and that of the playground has neither', async () => {
+it('a key gets models and requests per minute, keeps them when it is rotated, and that of the playground has no such rule', async () => {
   const { key } = await create({ name: 'Narrow', models: ['image', 'sandbox/*'], requests_per_minute: 7 });
   const rules = { models: ['sandbox/image', 'sandbox/*'], requests_per_minute: 7 };
   expect(key).toMatchObject(rules);
@@ -212,10 +212,16 @@ it('a key gets models and requests per minute, keeps them when it is rotated, an
   expect((await owner.send('PATCH', path, { models: [], requests_per_minute: null })).json).toMatchObject(none);
   await owner.post(`${owner.base}/estimate`, { model: 'sandbox/image', input: { prompt: 'x' } });
   const playground = (await listed()).find(({ kind }) => kind === 'playground');
-  for (const [name, value] of Object.entries(rules)) {
-    const refused = await owner.send('PATCH', `${owner.base}/keys/${playground?.id}`, { [name]: value });
+  const of_playground = `${owner.base}/keys/${playground?.id}`;
+  const others = { expires_at: '30d', scopes: ['read'], addresses: ['203.0.113.7'] };
+  for (const [name, value] of Object.entries({ ...rules, ...others })) {
+    const refused = await owner.send('PATCH', of_playground, { [name]: value });
     expect(refused).toMatchObject({ status: 400, json: { error: { param: name } } });
   }
+  const log_content = { keep_days: 7, redact: [], patterns: [] };
+  const change = { name: 'Ours', expires_at: null, scopes: null, addresses: [], log_content };
+  expect((await owner.send('PATCH', of_playground, change)).json).toMatchObject({ name: 'Ours', log_content });
+  await owner.send('PATCH', of_playground, { name: playground?.name, log_content: null });
 });
 
 it('the list shows when a key was last used, within seconds', async () => {

@@ -178,13 +178,17 @@ function Fields(props: {
         />
         <ProjectField form={form} stays={props.stays ?? false} />
         <MonthlyLimit currency={account.currency} {...form.getInputProps('limit')} error={errors.of('limit')} />
-        {props.kind === 'program' && <UseFields form={form} errors={errors} />}
-        <RuleFields
-          form={form}
-          ends={props.values.ends}
-          errors={errors}
-          is_limited={account.is_limited || (props.stays ?? false)}
-        />
+        {props.kind === 'program' && (
+          <>
+            <UseFields form={form} errors={errors} />
+            <RuleFields
+              form={form}
+              ends={props.values.ends}
+              errors={errors}
+              is_limited={account.is_limited || (props.stays ?? false)}
+            />
+          </>
+        )}
         <ContentFields form={form} had_content={props.values.logs_content} days_max={props.days_max} />
         <FormEnd word={props.word} isPending={props.pending} error={errors.other} cancel={props.end} />
       </Stack>
