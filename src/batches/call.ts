@@ -19,6 +19,7 @@ import { failpoint } from '../lib/failpoint.ts';
 import { isRecord } from '../lib/is-record.ts';
 import { readBytes } from '../lib/read-bytes.ts';
 import { acquireBodyMemory } from '../limits/body-memory.ts';
+import type { HoldRequest } from '../money/holds.ts';
 import { noteRefusal, type Refusals } from '../money/refusals.ts';
 import { readUse, type StoredUse } from '../money/upstream.ts';
 import type { Storage } from '../storage/storage.ts';
@@ -76,11 +77,11 @@ export async function callLine(parts: LineParts, run: LineRun, line: Line): Prom
   if (run.signal.aborted) onStop();
   let fate: Fate = 'open';
   const keepEnd: NonNullable<CallParts['keepEnd']> = async (ended) => {
-    const { priced, whole, outcome, charge, upstream, created_at, total_ms } = ended;
+    const { priced, whole, hold, outcome, charge, upstream, created_at, total_ms } = ended;
     if (!whole || outcome.error) return false; // nobody gets it, so nobody pays for it
     const finished = { outcome, charge, charged: charge?.cost ?? 0n, upstream_cost: null, created_at, total_ms };
     const { currency } = priced.caller.account;
-    const booking = { currency, model: priced.model.id, charge, upstream, record: rowOf(priced, finished) };
+    const booking = { currency, model: priced.model.id, hold, charge, upstream, record: rowOf(priced, finished) };
     const end = { state: 'answered', status_code: 200, error_code: null, charge: booking, result: whole } as const;
     fate = (await keep(parts, run, line, end)) ? 'kept' : 'lost';
     outcome.is_gone ||= fate === 'lost'; // in its record
@@ -226,10 +227,15 @@ function waitMs({ extras }: ApiError, { attempts }: Line): number {
   return Math.min(wait_ms_max, Math.max(own_ms, Number.isFinite(asked_ms) ? asked_ms : 0));
 }
 
+/** The request of a hold as its row has it. */
+type StoredHold = Omit<HoldRequest, 'amount' | 'cost_max'> & { amount: string; cost_max?: string };
+
 /** A charge as its row has it: amounts are texts. */
 type Booking = {
   currency: string;
   model: string;
+  /** Absent where a node of an earlier version has stored it. */
+  hold?: StoredHold;
   charge?: Omit<Charge, 'cost'> & { cost: string };
   upstream?: StoredUse;
   record: StoredRecord;
@@ -238,13 +244,19 @@ type Booking = {
 /** Books what a worker that died has stored and perhaps not booked: each of it once, however often this is done. */
 export async function bookAnswered(parts: LineParts, { account_id, id }: BatchName): Promise<void> {
   for (const { number, request_id, charge: stored } of await listAnswered(parts.db, { account_id, id })) {
-    const { currency, model, charge, upstream, record } = stored as Booking; // written by this file
+    const { currency, model, hold, charge, upstream, record } = stored as Booking; // written by this file
     const call = { caller: { account: { id: account_id, currency } }, request_id, model: { id: model } };
     const settled = await settle(parts, call, {
+      // The node that died may have had it in its memory alone: then it is booked together with its end.
+      ...(hold && { hold: readHold(hold) }),
       charge: charge && { ...charge, cost: BigInt(charge.cost) },
       upstream: upstream && readUse(upstream),
     });
     await insertRecord(parts.db, record, { cost: settled.charged, upstream_cost: settled.upstream_cost });
     await noteBooked(parts.db, { account_id, id, number });
   }
+}
+
+function readHold({ amount, cost_max, ...facts }: StoredHold): HoldRequest {
+  return { ...facts, amount: BigInt(amount), ...(cost_max !== undefined && { cost_max: BigInt(cost_max) }) };
 }

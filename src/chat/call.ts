@@ -6,6 +6,7 @@ import type { Permit, Semaphore } from '../concurrency/semaphore.ts';
 import { ApiError } from '../errors.ts';
 import { credentials_pause_ms, type RouteHealth } from '../routing/health.ts';
 import type { RouteSpeeds, Speed } from '../routing/speeds.ts';
+import type { HoldRequest } from '../money/holds.ts';
 import type { UpstreamUse } from '../money/upstream.ts';
 import type { StreamError } from '../styles/codec.ts';
 import { stopOf, type AttemptContext, type Attempted, type ChatCaller, type RouteFailure } from './attempt.ts';
@@ -41,7 +42,7 @@ export type CallParts = RoutingParts &
     readonly limits: { readonly chat_calls: Semaphore };
     readonly shares: Shares;
     /** Writes down what a call has come to, before it is booked; false: nothing is charged for it. Absent: nobody does. */
-    readonly keepEnd?: (ended: EndedCall & { whole: Buffer | undefined }) => Promise<boolean>;
+    readonly keepEnd?: (ended: EndedCall & { whole: Buffer | undefined; hold: HoldRequest }) => Promise<boolean>;
     track(work: Promise<unknown>): void;
   };
 
@@ -120,7 +121,7 @@ export async function runCall<Priced extends PricedRequest>(
     let settled: Settled;
     try {
       const upstream = use();
-      const ended = { priced: attempted, whole, outcome, charge, upstream, created_at, total_ms };
+      const ended = { priced: attempted, whole, hold, outcome, charge, upstream, created_at, total_ms };
       if (parts.keepEnd && !(await parts.keepEnd(ended))) charge = undefined;
       settled = await inSpan({ name: 'settle' }, () => settle(parts, attempted, { hold, charge, upstream }));
     } catch (error) {

@@ -3,7 +3,13 @@ import type { TestApp } from './app.ts';
 /** Returns the environment of a node of its own (node-child.ts) on the database and the files of a test's service. */
 export function childEnvironment(
   { config }: Pick<TestApp['app'], 'config'>,
-  more: { role: 'api' | 'worker'; failpoints: string; port?: number },
+  more: {
+    role: 'api' | 'worker';
+    failpoints: string;
+    /** The time at which a failpoint kills the process, if not the first: `batch.answered 8`. */
+    kill_at?: string;
+    port?: number;
+  },
 ): Record<string, string | undefined> {
   return {
     PATH: process.env['PATH'],
@@ -14,6 +20,7 @@ export function childEnvironment(
     MEDLEY_CONFIG: config.config_file,
     MEDLEY_ROLE: more.role,
     ...(more.failpoints !== '' && { MEDLEY_FAILPOINTS: more.failpoints }),
+    ...(more.kill_at !== undefined && { TEST_KILL_AT: more.kill_at }),
     HOST: '127.0.0.1',
     PORT: String(more.port ?? 0),
   };
