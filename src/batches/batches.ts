@@ -105,7 +105,7 @@ export async function claimBatch(
   return rows[0];
 }
 
-/** Ends a batch whose input file has mistakes. */
+/** Ends a batch whose input file has mistakes, and whose lines go. */
 export async function failBatch(
   db: Queryable,
   { account_id, id }: BatchName,
@@ -114,11 +114,13 @@ export async function failBatch(
   now: Date,
 ): Promise<void> {
   await db.query(
-    `update batches set status = 'failed', errors = $4, ended_at = $5
-      where account_id = $1 and id = $2 and claim = $3 and status in ('validating', 'cancelling')`,
+    `with failed as (
+       update batches set status = 'failed', errors = $4, ended_at = $5
+        where account_id = $1 and id = $2 and claim = $3 and status in ('validating', 'cancelling')
+       returning account_id, id)
+     delete from batch_lines l using failed where l.account_id = failed.account_id and l.batch_id = failed.id`,
     [account_id, id, claim, recordText(errors), now],
   );
-  await db.query('delete from batch_lines where account_id = $1 and batch_id = $2', [account_id, id]);
 }
 
 /** The calls of a batch may begin; false if it was cancelled meanwhile, or is somebody else's. */

@@ -27,23 +27,34 @@ export type EndedLine = {
   error_code: string | null;
 };
 
+/** The batch $1, $2 while its file is read under the claim $3: locked, so that nobody takes it over meanwhile. */
+const batch_being_read = `select account_id, id from batches
+  where account_id = $1 and id = $2 and claim = $3 and status in ('validating', 'cancelling') for update`;
+
+/** Adds lines of a file that this worker reads; none where another worker has taken the batch over. */
 export async function insertLines(
   db: Queryable,
   { account_id, id }: BatchName,
+  claim: string,
   lines: readonly NewLine[],
   now: Date,
 ): Promise<void> {
   await db.query(
-    `insert into batch_lines (account_id, batch_id, number, custom_id, start_bytes, size_bytes, not_before)
-     select $1, $2, l.number, l.custom_id, l.start_bytes, l.size_bytes, $4
-       from jsonb_to_recordset($3) as l(number int, custom_id text, start_bytes bigint, size_bytes int)`,
-    [account_id, id, recordText(lines), now],
+    `with batch as (${batch_being_read})
+     insert into batch_lines (account_id, batch_id, number, custom_id, start_bytes, size_bytes, not_before)
+     select batch.account_id, batch.id, l.number, l.custom_id, l.start_bytes, l.size_bytes, $5
+       from batch cross join jsonb_to_recordset($4) as l(number int, custom_id text, start_bytes bigint, size_bytes int)`,
+    [account_id, id, claim, recordText(lines), now],
   );
 }
 
-/** Forgets the lines of a file that was read in part. */
-export async function removeLines(db: Queryable, { account_id, id }: BatchName): Promise<void> {
-  await db.query('delete from batch_lines where account_id = $1 and batch_id = $2', [account_id, id]);
+/** Forgets the lines of a file that was read in part, unless another worker has taken the batch over. */
+export async function removeLines(db: Queryable, { account_id, id }: BatchName, claim: string): Promise<void> {
+  await db.query(
+    `with batch as (${batch_being_read})
+     delete from batch_lines l using batch where l.account_id = batch.account_id and l.batch_id = batch.id`,
+    [account_id, id, claim],
+  );
 }
 
 /** Takes the line that may begin for the longest time, under a request id of its own, while the batch makes calls. */

@@ -88,13 +88,13 @@ class Turn {
   /** Reads the input file, whose lines become calls; a worker that died begins again. */
   async #validate(): Promise<Outcome> {
     const { db, storage } = this.#parts;
-    await removeLines(db, this.#batch);
+    await removeLines(db, this.#batch, this.#claim);
     const file = await this.#inputFile();
     const opened = file && (await storage.open(file.storage_key));
     const gone = { code: 'input_file_gone', message: 'The input file is not there any more.', param: null, line: null };
     const read = opened
       ? await readLines(opened.stream, this.#batch.endpoint, (lines) =>
-          insertLines(db, this.#batch, lines, this.#now()),
+          insertLines(db, this.#batch, this.#claim, lines, this.#now()),
         )
       : { errors: [gone] };
     opened?.stream.destroy();

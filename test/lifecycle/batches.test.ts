@@ -3,6 +3,8 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import OpenAI from 'openai-7';
 import { test, type ExpectStatic } from 'vitest';
+import { runBatch } from '../../src/batches/run.ts';
+import type { Db, Patience } from '../../src/db/database.ts';
 import { startWorker } from '../../src/worker.ts';
 import { completion, setStage, type Stage } from '../chat/setup.ts';
 import { childEnvironment } from '../helpers/child-environment.ts';
@@ -168,6 +170,61 @@ test.concurrent(
       await expectAllOnce(expect, stage, sdk, id);
     } finally {
       child?.kill('SIGKILL');
+      await stage.stop();
+    }
+  },
+);
+
+/** A database that stands still before the first statement with `text` until `thawed`. `has_input`: it has the input file. */
+function freezingAt(db: Db, text: string, { has_input }: { has_input: boolean }) {
+  const { promise: frozen, resolve: freeze } = Promise.withResolvers<void>();
+  const { promise: thawed, resolve: thaw } = Promise.withResolvers<void>();
+  const query = async <T>(statement: string, values?: readonly unknown[], patience?: Patience): Promise<T[]> => {
+    if (!has_input && statement.includes('from files')) return [];
+    if (statement.includes(text)) {
+      freeze();
+      await thawed;
+    }
+    return db.query<T>(statement, values, patience);
+  };
+  return { db: { ...db, query }, frozen, thaw };
+}
+
+test.concurrent.for([
+  { at: 'delete from batch_lines', has_input: true },
+  { at: 'insert into batch_lines', has_input: true },
+  { at: "status = 'failed'", has_input: false },
+])(
+  'a worker that freezes at "$at" while it reads the input changes no line that another one calls',
+  slow,
+  async ({ at, has_input }, { expect }) => {
+    const stage = await setStage({ worker: false });
+    const { promise: after, resolve: answer } = Promise.withResolvers<void>();
+    try {
+      const at_once = { json: completion('Hi') };
+      stage.upstream.script('gpt-x', at_once, at_once, at_once, { ...at_once, after });
+      const { sdk, id } = await createBatch(stage);
+      const { app } = stage.test;
+      const { db, frozen, thaw } = freezingAt(app.db, at, { has_input });
+      const { signal } = new AbortController();
+      const data = { account_id: stage.client.account_id, task_id: id };
+      const running = runBatch({ ...app, db, runs: signal }, { id: 'a', queue: 'batch.run', data, attempt: 0, signal });
+      await frozen;
+      await startWorker(app);
+      const states = () => app.db.query('select count(*)::int, state from batch_lines group by state order by state');
+      const half = [
+        { count: 3, state: 'done' },
+        { count: 3, state: 'sent' },
+      ];
+      await expect.poll(states, { timeout: 90_000, interval: 50 }).toEqual(half);
+      thaw();
+      await running;
+      expect(await states()).toEqual(half);
+      answer();
+      await expectAllOnce(expect, stage, sdk, id);
+      expect(stage.upstream.requests).toHaveLength(usual_count);
+    } finally {
+      answer();
       await stage.stop();
     }
   },
