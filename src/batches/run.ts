@@ -30,6 +30,9 @@ const calls_at_once = 4;
 /** Others get their turn; calls that have begun end first. */
 const turn_ms = 20_000;
 
+/** A key that was deleted or limited, or whose account was blocked, is so everywhere within a second. */
+const caller_ms_max = 900;
+
 const look_again_ms_max = 30_000;
 const busy_wait_ms = 250;
 
@@ -50,6 +53,8 @@ class Turn {
   readonly #claim: string;
   readonly #signal: AbortSignal;
   readonly #ends_at_ms = performance.now() + turn_ms;
+  #caller: Promise<Caller | undefined> | undefined;
+  #caller_read_at_ms = 0;
 
   constructor(parts: BatchParts, batch: Batch, claim: string, signal: AbortSignal) {
     this.#parts = parts;
@@ -110,26 +115,38 @@ class Turn {
 
   async #makeCalls(): Promise<void> {
     const { db } = this.#parts;
-    const { account_id, key_id } = this.#batch;
-    const caller = await callerOfKey(db, account_id, key_id);
     const file = await this.#inputFile();
-    if (!caller) return endWaiting(db, this.#batch, this.#claim, 'api_key_ended');
+    if (file) await Promise.all(Array.from({ length: calls_at_once }, () => this.#callLines(file)));
+    // Behind the calls that have begun, which end and are charged.
+    if (!(await this.#readCaller())) return endWaiting(db, this.#batch, this.#claim, 'api_key_ended');
     if (!file) return endWaiting(db, this.#batch, this.#claim, 'input_file_gone');
-    const run: LineRun = { batch: this.#batch, claim: this.#claim, caller, file, signal: this.#signal };
-    await Promise.all(Array.from({ length: calls_at_once }, () => this.#callLines(run)));
   }
 
-  async #callLines(run: LineRun): Promise<void> {
+  async #callLines(file: CallerFile): Promise<void> {
     const { db } = this.#parts;
     for (;;) {
-      while (this.#isCrowded(run.caller) && this.#goesOn()) await sleep(busy_wait_ms);
+      while (this.#isCrowded() && this.#goesOn()) await sleep(busy_wait_ms);
       if (!this.#goesOn()) return;
+      const caller = await this.#readCaller();
+      if (!caller) return;
       const taking = { claim: this.#claim, request_id: newId('req', this.#parts.clock.now()), now: this.#now() };
       const line = await takeLine(db, this.#batch, taking);
       if (!line) return;
       await failpoint('batch.sent');
+      const run: LineRun = { batch: this.#batch, claim: this.#claim, caller, file, signal: this.#signal };
       await callLine(this.#parts, run, line);
     }
+  }
+
+  /** Returns the caller as it was less than a second ago; undefined if its key has ended. */
+  #readCaller(): Promise<Caller | undefined> {
+    const now_ms = performance.now(); // a step of the wall clock must not keep a deleted key alive
+    if (!this.#caller || now_ms - this.#caller_read_at_ms >= caller_ms_max) {
+      const { account_id, key_id } = this.#batch;
+      this.#caller = callerOfKey(this.#parts.db, account_id, key_id);
+      this.#caller_read_at_ms = now_ms;
+    }
+    return this.#caller;
   }
 
   #goesOn(): boolean {
@@ -137,10 +154,10 @@ class Turn {
   }
 
   /** Calls that somebody waits for go first: a batch leaves them half of what its key may have at once. */
-  #isCrowded({ key }: Caller): boolean {
+  #isCrowded(): boolean {
     const { limits, catalog } = this.#parts;
     const { chat_at_once } = catalog.current.settings.limits;
-    return limits.chat_calls.inUse(key.id) >= Math.max(1, Math.floor(chat_at_once / 2));
+    return limits.chat_calls.inUse(this.#batch.key_id) >= Math.max(1, Math.floor(chat_at_once / 2));
   }
 
   async #finish(): Promise<Outcome> {

@@ -353,6 +353,36 @@ describe('a batch that is cut short', () => {
     expect(codes).toEqual(['api_key_ended', 'input_file_gone']);
   });
 
+  it.each<[string, (client: Client) => Promise<unknown>, (string | null | undefined)[]]>([
+    [
+      'its key is deleted',
+      ({ key_id }) => deleteKey(stage.test.app.db, key_id, new Date()),
+      ['api_key_ended', undefined],
+    ],
+    [
+      'its account is blocked',
+      ({ account_id }) => stage.test.app.db.query("update accounts set status = 'blocked' where id = $1", [account_id]),
+      [undefined, 'account_blocked'],
+    ],
+  ])('begins no call a second after %s while others are made, which are charged', async (_, end, codes) => {
+    const client = await stage.test.client();
+    const reader = await stage.test.client({ account_id: client.account_id });
+    const asked_before = stage.upstream.requests.length;
+    const { promise: after, resolve } = Promise.withResolvers<void>();
+    stage.upstream.script('gpt-x', { json: completion('Hi'), after });
+    const { id } = await create(client, text(Array.from({ length: 6 }, (_line, index) => chat(String(index)))));
+    await expect.poll(() => stage.upstream.requests.length).toBe(asked_before + 4);
+    await end(client);
+    await new Promise((over) => setTimeout(over, watched_ms)); // what nobody looks at again is still as it was
+    resolve();
+    const done = await ended(reader, id);
+    expect(done.request_counts).toEqual({ total: 6, completed: 4, failed: 2 });
+    const rest = await linesOf(reader, done.error_file_id);
+    expect(rest.map(({ response, error }) => [error?.code, response?.body.error?.code])).toEqual([codes, codes]);
+    expect(stage.upstream.requests).toHaveLength(asked_before + 4);
+    await expect.poll(() => chargesOf(client)).toEqual({ count: 4, sum: 4n * answer_cost });
+  });
+
   it('answers the same for calls whose input file is deleted while others are made', async () => {
     const client = await stage.test.client();
     const asked_before = stage.upstream.requests.length;
