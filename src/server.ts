@@ -40,7 +40,6 @@ import { admitPerson } from './accounts/person.ts';
 import { delete_file, get_file_content, get_file_record, list_files, upload_file } from './api/uploads.ts';
 import { webhook_endpoints } from './api/webhook-endpoints.ts';
 import type { App } from './app.ts';
-import { startReplay } from './chat/unsettled.ts';
 import { dashboardEndpoints } from './dashboard/endpoints.ts';
 import { ConfigError } from './config.ts';
 import type { EndedRequest } from './http/options.ts';
@@ -169,7 +168,6 @@ export async function startServer(app: App, { is_shared = false } = {}): Promise
   const bound = await pipeline.listen({ host, port, is_shared }).catch((error: unknown) => {
     throw explainListen(error, { host, port });
   });
-  startReplay(app);
   app.setListening({ host, port: bound.port });
   // Balancers are not on loopback: on a developer's machine Ctrl-C need not wait for one.
   const announce_ms = isLoopback(host) ? 0 : stop_announce_ms;

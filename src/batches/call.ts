@@ -7,9 +7,9 @@ import { moderate, type ModeratingParts } from '../api/moderations.ts';
 import type { CallParts } from '../chat/call.ts';
 import { insertRecord, type StoredRecord } from '../chat/record-row.ts';
 import { rowOf } from '../chat/record.ts';
-import { settle, type Charge } from '../chat/settle.ts';
+import { settle, type Charge, type Settled } from '../chat/settle.ts';
 import type { Permit, Semaphore } from '../concurrency/semaphore.ts';
-import type { Db } from '../db/database.ts';
+import { isUnavailable, type Db } from '../db/database.ts';
 import { retryWhileUnavailable } from '../db/retry-while-unavailable.ts';
 import type { ApiError } from '../errors.ts';
 import type { CallerFile } from '../files/files.ts';
@@ -62,8 +62,12 @@ function endpointAt(styles: readonly Codec[], path: string): KeyedEndpoint<Endpo
   return endpoint;
 }
 
-/** The state of a call whose line is not this worker's any more, was stored, or is still to be ended. */
-type Fate = 'open' | 'kept' | 'lost';
+/**
+ * The state of a call. `open`: its line is still to be ended. `lost`: the line is another worker's, or could not be ended.
+ * `kept`: its answer is stored with its charge. `journaled`: so is the charge, in the journal of this node. `booked`: the
+ * charge is booked, or never can be.
+ */
+type Fate = 'open' | 'lost' | 'kept' | 'journaled' | 'booked';
 
 /** More than that many workers have died, or failed, with this line: it may be the line. */
 const attempts_max = 16;
@@ -87,6 +91,9 @@ export async function callLine(parts: LineParts, run: LineRun, line: Line): Prom
     outcome.is_gone ||= fate === 'lost'; // in its record
     return fate === 'kept';
   };
+  const noteSettled = ({ is_journaled }: Settled) => {
+    if (fate === 'kept') fate = is_journaled ? 'journaled' : 'booked';
+  };
   const stopping = AbortSignal.any([parts.stopping, stop.signal]);
   let permit: Permit | undefined;
   try {
@@ -94,16 +101,19 @@ export async function callLine(parts: LineParts, run: LineRun, line: Line): Prom
     const body = await readBody(parts, run, line);
     if (!body) return await endWithoutCall(parts, run, line, 'input_file_gone');
     const call = callOf(run, line, body, { stopping, releaseBody: () => permit?.release() });
-    const answer = await endpointAt(parts.styles, run.batch.endpoint).handle({ ...parts, stopping, keepEnd }, call);
+    const line_parts = { ...parts, stopping, keepEnd, noteSettled };
+    const answer = await endpointAt(parts.styles, run.batch.endpoint).handle(line_parts, call);
     if (stillOpen(fate)) throw new Error(`a call of a batch was answered ${answer.status} without its end`);
   } catch (error) {
     if (stillOpen(fate)) await endWithError(parts, run, line, error);
     else parts.log.error({ request_id: line.request_id, err: error }, 'a call of a batch failed after its answer');
+    if (isKept(fate) && !isUnavailable(error)) fate = 'booked'; // PostgreSQL refuses it: it would for ever
   } finally {
     run.signal.removeEventListener('abort', onStop);
     permit?.release();
   }
-  if (isKept(fate)) await retryWhileUnavailable(() => noteBooked(parts.db, line));
+  // Else the next turn books what is kept.
+  if (isBooked(fate)) await retryWhileUnavailable(() => noteBooked(parts.db, line));
 }
 
 async function endWithoutCall(
@@ -123,6 +133,10 @@ function stillOpen(fate: Fate): boolean {
 
 function isKept(fate: Fate): boolean {
   return fate === 'kept';
+}
+
+function isBooked(fate: Fate): boolean {
+  return fate === 'booked';
 }
 
 async function keep(parts: LineParts, { claim }: LineRun, line: Line, end: Parameters<typeof endLine>[3]) {
@@ -241,7 +255,10 @@ type Booking = {
   record: StoredRecord;
 };
 
-/** Books what a worker that died has stored and perhaps not booked: each of it once, however often this is done. */
+/**
+ * Books what a worker that died, or for which the database was away, has stored and perhaps not booked: each of it once,
+ * however often this is done.
+ */
 export async function bookAnswered(parts: LineParts, { account_id, id }: BatchName): Promise<void> {
   for (const { number, request_id, charge: stored } of await listAnswered(parts.db, { account_id, id })) {
     const { currency, model, hold, charge, upstream, record } = stored as Booking; // written by this file
@@ -252,6 +269,7 @@ export async function bookAnswered(parts: LineParts, { account_id, id }: BatchNa
       charge: charge && { ...charge, cost: BigInt(charge.cost) },
       upstream: upstream && readUse(upstream),
     });
+    if (settled.is_journaled) continue; // it stays as it is until that has happened
     await insertRecord(parts.db, record, { cost: settled.charged, upstream_cost: settled.upstream_cost });
     await noteBooked(parts.db, { account_id, id, number });
   }

@@ -147,15 +147,15 @@ export function listAnswered(
   );
 }
 
-/** Returns how many lines are open, and when the next one of them may begin. */
-export async function openLines(
-  db: Queryable,
-  { account_id, id }: BatchName,
-): Promise<{ count: number; next_at: Date | null }> {
+/** Lines that are open, of which some may only be still to be booked; and when the next one of them may begin. */
+type OpenLines = { count: number; unbooked: number; next_at: Date | null };
+
+export async function openLines(db: Queryable, { account_id, id }: BatchName): Promise<OpenLines> {
   return oneRow(
-    await db.query<{ count: number; next_at: Date | null }>(
-      `select count(*)::int as count, min(not_before) filter (where state = 'waiting') as next_at from batch_lines
-        where account_id = $1 and batch_id = $2 and state <> 'done'`,
+    await db.query<OpenLines>(
+      `select count(*)::int as count, count(*) filter (where state = 'answered')::int as unbooked,
+              min(not_before) filter (where state = 'waiting') as next_at
+         from batch_lines where account_id = $1 and batch_id = $2 and state <> 'done'`,
       [account_id, id],
     ),
   );

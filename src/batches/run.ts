@@ -78,6 +78,7 @@ class Turn {
       return { again_after_ms: this.#waitMs(open.next_at) };
     if (open.count > 0)
       await endWaiting(db, batch, this.#claim, batch.status === 'cancelling' ? 'batch_cancelled' : 'batch_expired');
+    if (open.unbooked > 0) return { again_after_ms: busy_wait_ms }; // only lines that are done are in the files
     return this.#finish();
   }
 

@@ -8,6 +8,7 @@ import { reload_channel } from '../app/channels.ts';
 import { DataFolderError } from '../app/data-folder.ts';
 import { noteRunning } from '../app/running.ts';
 import { refuseUnsharedDisk } from '../app/storage.ts';
+import { startReplay } from '../chat/unsettled.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import { CatalogError } from '../catalog/problem.ts';
 import { ConfigError, readConfig, unknownSettings } from '../config.ts';
@@ -55,6 +56,7 @@ async function startRoles(app: App): Promise<void> {
   if (metrics_push) startMetricsPush(app, metrics_push);
   if (!isApiProcess()) await refuseUnsharedDisk(app.config, app.catalog.current.settings.storage, app.engine);
   watchDisks(app);
+  startReplay(app);
   if (role !== 'api') await startWorker(app);
   if (role === 'worker') return console.log('Medley worker is running.');
   if (isApiProcess()) return serveAsOneOfMany(app);

@@ -264,6 +264,63 @@ it('what is full is asked again, and charged once', async () => {
   await expect.poll(() => chargesOf(client)).toEqual({ count: 2, sum: 2n * answer_cost });
 });
 
+/** Keeps everybody from the money of an account until the function that it returns is called. */
+async function lockBalance({ account_id }: Client): Promise<() => Promise<void>> {
+  const { promise: locked, resolve } = Promise.withResolvers<void>();
+  let is_over = false;
+  const locking = stage.test.app.db.tx(async (tx) => {
+    await tx.query('select from balances where account_id = $1 for update', [account_id]);
+    resolve();
+    while (!is_over) await tx.query('select pg_sleep(0.05)'); // a transaction that does nothing is ended
+  });
+  await Promise.race([locked, locking]);
+  return () => {
+    is_over = true;
+    return locking;
+  };
+}
+
+it('an answer whose end is only journaled keeps its charge until that is booked, once, and is in the file', async () => {
+  const client = await stage.test.client();
+  const { db } = stage.test.app;
+  const { promise: after, resolve: answer } = Promise.withResolvers<void>();
+  const asked_before = stage.upstream.requests.length;
+  stage.upstream.script('gpt-x', { json: completion('Hi'), after });
+  const { id } = await create(client, text([chat('a')]));
+  await expect.poll(() => stage.upstream.requests.length).toBe(asked_before + 1);
+  const look = async () => {
+    const rows = await db.query<{ claim: string; state: string | null; has_charge: boolean }>(
+      `select b.claim, l.state, l.charge is not null as has_charge
+         from batches b left join batch_lines l on l.account_id = b.account_id and l.batch_id = b.id where b.id = $1`,
+      [id],
+    );
+    return rows[0];
+  };
+  const nextTurn = async () => {
+    const before = await look();
+    const hasBegun = async () => {
+      const now = await look();
+      return now?.state === null || now?.claim !== before?.claim;
+    };
+    await expect.poll(hasBegun, { timeout: 120_000 }).toBe(true);
+  };
+  const unlock = await lockBalance(client);
+  try {
+    answer();
+    await nextTurn();
+    expect(await look()).toMatchObject({ state: 'answered', has_charge: true });
+    expect((await sdkOf(client).batches.cancel(id)).status).toBe('cancelling'); // which ends it behind the turn
+    await nextTurn();
+    expect(await look()).toMatchObject({ state: 'answered', has_charge: true });
+  } finally {
+    await unlock();
+  }
+  const done = await ended(client, id);
+  expect(done).toMatchObject({ status: 'cancelled', request_counts: { total: 1, completed: 1, failed: 0 } });
+  expect(await linesOf(client, done.output_file_id)).toHaveLength(1);
+  await expect.poll(() => chargesOf(client)).toEqual({ count: 1, sum: answer_cost });
+});
+
 it('an account without money gets its lines back as 402, and pays nothing', async () => {
   const client = await stage.test.client({ credit: '0' });
   const { id } = await create(client, text([chat('a'), chat('b')]));

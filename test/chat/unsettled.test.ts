@@ -1,13 +1,13 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { readdirSync, statSync, writeFileSync } from 'node:fs';
+import { readdirSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { openDatabase } from '../../src/db/database.ts';
 import { checkBooks } from '../../src/money/books.ts';
 import { service_rules } from '../../src/chat/books.ts';
-import { replayJournal, unrecordedEntry } from '../../src/chat/unsettled.ts';
-import { readJournals } from '../../src/storage/journal.ts';
+import { replayJournal, unrecordedEntry, unsettledEntry } from '../../src/chat/unsettled.ts';
+import { openJournal, readJournals } from '../../src/storage/journal.ts';
 import { startChatUpstream, type ChatUpstream } from '../helpers/chat-upstream.ts';
 import { testDatabase, type TestDatabase } from '../helpers/database.ts';
 import { removeFolder, clusterFolder } from '../helpers/embedded.ts';
@@ -243,6 +243,46 @@ test('a record whose end another process still has to settle releases no hold, a
   await vi.waitFor(() => expect(app.journal.pending()).toEqual([]), { timeout: 120_000 });
   const report = await checkBooks(openPlain(database), { full: true, more: service_rules });
   expect(report).toMatchObject({ ok: true, open_holds: 0, findings: [] });
+});
+
+test('a node that only works settles what another process has left in its folder, whichever node sweeps', async () => {
+  const { database, upstream, folder } = await setPlace();
+  const yaml = `${yamlOf(upstream)}storage: { shared: true }\n`;
+  const service = await startTestApp({ worker: false, yaml, env: { DATABASE_URL: database.url } });
+  onTestFinished(() => service.stop());
+  const { app } = service;
+  const { account_id, key_id } = await service.client();
+  const swept = Promise.withResolvers<void>();
+  await app.engine.schedule('tasks.sweep', 3_600_000, async () => swept.resolve()); // the next one is in an hour
+  await swept.promise;
+  const data_dir = join(folder, 'worker');
+  const ref = 'req_left';
+  const left = openJournal(data_dir);
+  const hold = { account_id, key_id, ref, amount: 3_000_000n, model: 'acme/oai', kind: 'chat' };
+  await left.write([unsettledEntry(app.clock, { account_id, ref, cost: 2_010_000n, beyond_hold: true }, hold)]);
+  await left.close();
+  const journal = join(data_dir, 'journal');
+  for (const name of readdirSync(journal)) utimesSync(join(journal, name), 0, 0); // nobody has touched it for long
+
+  const env = {
+    ...process.env,
+    MEDLEY_ROLE: 'worker',
+    MEDLEY_DATA: data_dir,
+    MEDLEY_CONFIG: app.config.config_file,
+    DATABASE_URL: database.url,
+  };
+  const child = spawn(process.execPath, [main], { env, stdio: 'ignore' });
+  onTestFinished(async () => {
+    child.kill('SIGKILL');
+    await once(child, 'exit');
+  });
+  const charges = () =>
+    database.db.query(`select type, revenue from ledger_entries where ref = $1 and event = 'close'`, [ref]);
+  await vi.waitFor(async () => expect(await charges()).toEqual([{ type: 'settle', revenue: 2_010_000n }]), {
+    timeout: 120_000,
+    interval: 50,
+  });
+  await vi.waitFor(async () => expect(await readJournals(data_dir)).toEqual([]), { timeout: 120_000, interval: 50 });
 });
 
 /** The journal is asked after 3 s of it. */

@@ -11,6 +11,7 @@ import { checkBooks } from '../../src/money/books.ts';
 import { parseMoney, type Cost } from '../../src/money/money.ts';
 import { startServer } from '../../src/server.ts';
 import { service_rules } from '../../src/chat/books.ts';
+import { startReplay } from '../../src/chat/unsettled.ts';
 import type { OutputItem } from '../../src/tasks/task.ts';
 import { startWorker } from '../../src/worker.ts';
 import { testDatabase, type TestDatabase } from './database.ts';
@@ -127,6 +128,7 @@ async function startNode(place: Place, options: TestAppOptions): Promise<TestApp
   };
   const log = pino({ level: process.env['TEST_LOG'] ?? 'silent' });
   const app = await makeApp(readConfig(env), { log, password_cost: cheap_hash, ...options });
+  startReplay(app);
   await startServer(app);
   if (options.worker !== false) await startWorker(app);
   const url = app.base_url();
