@@ -3,10 +3,13 @@ import OpenAI7 from 'openai-7';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { callerOfKey } from '../../src/accounts/authenticate.ts';
 import { deleteKey } from '../../src/accounts/keys.ts';
-import { findBatch, removeOldBatches } from '../../src/batches/batches.ts';
-import { callLine } from '../../src/batches/call.ts';
+import { beginCalls, claimBatch, findBatch, insertBatch, removeOldBatches } from '../../src/batches/batches.ts';
+import { bookAnswered, callLine } from '../../src/batches/call.ts';
+import { insertLines, takeLine } from '../../src/batches/lines.ts';
 import { findFile } from '../../src/files/files.ts';
+import { atFailpoint } from '../../src/lib/failpoint.ts';
 import { newId } from '../../src/lib/ids.ts';
+import { databaseHolds, makeHoldBatcher, type Holds } from '../../src/money/holds.ts';
 import { completion, setStage, type Stage } from '../chat/setup.ts';
 import { expectExactBooks, type Client } from '../helpers/app.ts';
 
@@ -349,6 +352,63 @@ it('a refused call is counted by the worker that ends its line, and not by one t
   expect(noted).toEqual([]);
   const total = async () => (await client.call('GET', '/v1/usage/refusals')).json.total;
   await expect.poll(total, { interval: 100 }).toBe(1);
+});
+
+/** Lets a node die that has stored the answer of a batch's only call, and not booked it. Returns the batch. */
+async function dieAnswered(client: Client, holds: Holds) {
+  const { app } = stage.test;
+  const { db } = app;
+  const { account_id, key_id } = client;
+  const content = text([chat('a')]);
+  const now = new Date();
+  const of_batch = { account_id, id: newId('batch'), key_id, endpoint, input_file_id: await upload(client, content) };
+  const expires_at = new Date(now.getTime() + 86_400_000);
+  await insertBatch(db, { ...of_batch, metadata: {}, keep_s: 3_600, created_at: now, expires_at }, 1);
+  const claim = 'dead';
+  const batch = await claimBatch(db, of_batch, claim);
+  const place = { number: 1, custom_id: 'a', start_bytes: 0, size_bytes: Buffer.byteLength(content) };
+  await insertLines(db, of_batch, claim, [place], now);
+  await beginCalls(db, of_batch, claim, 1, now);
+  const line = await takeLine(db, of_batch, { claim, request_id: newId('req'), now });
+  const caller = await callerOfKey(db, account_id, key_id);
+  const file = await findFile(db, { account_id, id: of_batch.input_file_id }, now);
+  if (!batch || !line || !caller || !file) throw new Error('the batch is gone');
+  const answered = Promise.withResolvers<void>();
+  atFailpoint('batch.answered', () => {
+    answered.resolve();
+    return new Promise(() => {}); // nothing comes of this node any more
+  });
+  const run = { batch, claim, caller, file, signal: new AbortController().signal };
+  void callLine({ ...app, holds, begin: () => () => {} }, run, line);
+  await answered.promise;
+  atFailpoint('batch.answered');
+  return batch;
+}
+
+it.each([
+  { where: 'in the memory of its node alone', is_written: false, is_stored: true },
+  { where: 'in PostgreSQL, too', is_written: true, is_stored: true },
+  { where: 'in PostgreSQL alone, as a node of an earlier version leaves it', is_written: true, is_stored: false },
+])('a stored answer whose node died is charged once if its hold was $where', async ({ is_written, is_stored }) => {
+  const client = await stage.test.client();
+  const { app } = stage.test;
+  const in_database = databaseHolds(makeHoldBatcher(app.db, () => new Date()));
+  const held = { outcome: 'held', available: 100_000_000n, remaining: null } as const;
+  const in_memory = { ...in_database, hold: () => Promise.resolve(held) };
+  const batch = await dieAnswered(client, is_written ? in_database : in_memory);
+  expect(await chargesOf(client)).toEqual({ count: 0, sum: 0n });
+  if (!is_stored) await app.db.query("update batch_lines set charge = charge - 'hold' where batch_id = $1", [batch.id]);
+  const [line] = await app.db.query('select request_id, charge from batch_lines where batch_id = $1', [batch.id]);
+  for (let times = 0; times < 2; times++) {
+    await app.db.query("update batch_lines set state = 'answered', charge = $2 where batch_id = $1", [
+      batch.id,
+      line?.['charge'],
+    ]);
+    await bookAnswered(app, batch);
+    expect(await chargesOf(client)).toEqual({ count: 1, sum: answer_cost });
+  }
+  const records = await app.db.query('select cost from chat_calls where id = $1', [line?.['request_id']]);
+  expect(records).toEqual([{ cost: answer_cost }]);
 });
 
 describe('a batch that is cut short', () => {

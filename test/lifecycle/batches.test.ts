@@ -195,7 +195,7 @@ test.concurrent.for([
   { at: 'insert into batch_lines', has_input: true },
   { at: "status = 'failed'", has_input: false },
 ])(
-  'a worker that freezes at "$at" while it reads the input changes no line that another one calls',
+  'a worker that freezes at $at while it reads the input changes no line that another one calls',
   slow,
   async ({ at, has_input }, { expect }) => {
     const stage = await setStage({ worker: false });
