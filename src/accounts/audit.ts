@@ -39,6 +39,26 @@ export async function audit(db: Queryable, deed: Deed): Promise<void> {
   );
 }
 
+const view_noted_ms = 3_600_000;
+
+/** Notes that an operator looks at an account that is not theirs, unless that was noted within the last hour. */
+export async function noteView(
+  db: Queryable,
+  {
+    account_id,
+    user,
+    address,
+    now,
+  }: { account_id: string; user: { id: string; email: string }; address: string; now: Date },
+): Promise<void> {
+  const rows = await db.query(
+    `select from audit_entries where account_id = $1 and id >= $2 and user_id = $3 and action = 'account.view' limit 1`,
+    [account_id, firstIdSince('audit', now.getTime() - view_noted_ms), user.id],
+  );
+  if (rows.length === 0)
+    await audit(db, { account_id, user, action: 'account.view', subject: account_id, address, now });
+}
+
 export type AuditEntry = {
   id: string;
   account_id: string | null;

@@ -3,6 +3,7 @@ import type { Queryable } from '../db/database.ts';
 import { ApiError } from '../errors.ts';
 import type { Clock } from '../lib/clock.ts';
 import { findAccount, type Account } from './accounts.ts';
+import { noteView } from './audit.ts';
 import type { Login, User } from './sign-in/login.ts';
 import { membershipIn } from './members.ts';
 import { checkProof } from './sign-in/proof.ts';
@@ -34,6 +35,9 @@ type Admission = {
   operators_need_second_factor: boolean;
 };
 
+/** `address`: of the client. */
+export type PersonRequest = { method: string; headers: IncomingHttpHeaders; address: string };
+
 /** The account and the permission that a request concerns. */
 export type SessionUse = {
   need: Need;
@@ -51,19 +55,15 @@ export type SessionUse = {
  * The person behind a request, if they may do what it needs. Throws ApiError: 401 without a session, 404 for an
  * account that is not theirs, whether there is one or not, 403 for what they may not do, or not without a new proof.
  */
-export async function admitPerson(
-  admission: Admission,
-  request: { method: string; headers: IncomingHttpHeaders },
-  purpose: SessionUse,
-): Promise<Person> {
+export async function admitPerson(admission: Admission, request: PersonRequest, purpose: SessionUse): Promise<Person> {
   const person = await findPerson(admission, request, purpose);
   if (purpose.needs_proof) checkProof(person.proved_at, admission.clock.now());
   return person;
 }
 
 async function findPerson(
-  { db, login, origin, operators_need_second_factor }: Admission,
-  request: { method: string; headers: IncomingHttpHeaders },
+  { db, login, clock, origin, operators_need_second_factor }: Admission,
+  request: PersonRequest,
   { need, account_id, is_for_limited, count }: SessionUse,
 ): Promise<Person> {
   const session = await login.sessionOf(request.headers);
@@ -87,8 +87,10 @@ async function findPerson(
   if (is_required && !has_two_factors) throw factorRequired('This account asks its members');
   const projects = own?.projects ?? undefined;
   if (projects && !is_for_limited) throw limited();
-  if (isAllowed(own, need, user)) return { ...person, account, role, projects };
-  throw new ApiError('forbidden', `Your role here (${role}) does not allow this. Ask an owner of the account.`);
+  if (!isAllowed(own, need, user))
+    throw new ApiError('forbidden', `Your role here (${role}) does not allow this. Ask an owner of the account.`);
+  if (!own) await noteView(db, { account_id, user, address: request.address, now: new Date(clock.now()) });
+  return { ...person, account, role, projects };
 }
 
 function limited(): ApiError {

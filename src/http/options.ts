@@ -1,6 +1,5 @@
-import type { IncomingHttpHeaders } from 'node:http';
 import type { Caller, KeyHeaders } from '../accounts/authenticate.ts';
-import type { SessionUse, Person } from '../accounts/person.ts';
+import type { Person, PersonRequest, SessionUse } from '../accounts/person.ts';
 import type { Semaphore } from '../concurrency/semaphore.ts';
 import type { WindowName, LocalWindows, Windows } from '../limits/window.ts';
 import type { Refusals } from '../money/refusals.ts';
@@ -51,8 +50,6 @@ export type PipelineOptions<App> = {
 
 /** `route`: the pattern of the path; undefined for a path that no endpoint has. */
 export type EndedRequest = { method: string; route: string | undefined; status: number; aborted: boolean; ms: number };
-
-export type PersonRequest = { method: string; headers: IncomingHttpHeaders };
 
 /** Milliseconds. */
 export type Timeouts = {

@@ -202,7 +202,7 @@ async function admitPerson<App>(
   exchange.headers['cache-control'] = 'no-store';
   assert(context.admitPerson, 'endpoints that need a session need a way to know people');
   exchange.person = await context.admitPerson(
-    { method: exchange.method, headers: exchange.request.headers },
+    { method: exchange.method, headers: exchange.request.headers, address: exchange.address },
     {
       need: session,
       account_id: exchange.params['account'],

@@ -254,6 +254,14 @@ describe('viewing an account as its people do', () => {
     expect((await operator.get(`${owner.base}/balance`)).status).toBe(200);
   });
 
+  it('is recorded once by the service itself, whatever the operator opens, and however', async () => {
+    const { base, account_id } = await ownerOfNew(test, 'Read by a program');
+    for (const path of ['tasks', 'balance', 'activity.csv'])
+      expect((await operator.get(`${base}/${path}`)).status).toBe(200);
+    const views = (await entries(account_id)).filter(({ action }) => action === 'account.view');
+    expect(views).toMatchObject([{ actor: expect.any(String), address: '127.0.0.1', subject: account_id }]);
+  });
+
   it('is reserved for operators', async () => {
     const { accounts } = okBody<Me>(await owner.get(`/dash/me?view=${stranger.account_id}`));
     expect(accounts.map(({ id }) => id)).toEqual([owner.account_id]);
@@ -365,7 +373,8 @@ describe("the service on the operator's pages", () => {
     const all = await entries();
     expect(all.length).toBeGreaterThan(5);
     const views = okBody<Page<AuditView>>(await operator.get('/dash/admin/audit?action=account.view')).data;
-    expect(views.map(({ account_id }) => account_id)).toEqual([owner.account_id]);
+    expect(views.map(({ action }) => action)).toEqual(views.map(() => 'account.view'));
+    expect(views.map(({ account_id }) => account_id)).toContain(owner.account_id);
     const older = okBody<Page<AuditView>>(await operator.get(`/dash/admin/audit?after=${all[0]?.id}`)).data;
     expect(older.map(({ id }) => id)).toEqual(all.slice(1).map(({ id }) => id));
     const { text } = await operator.get('/dash/admin/audit.csv');
