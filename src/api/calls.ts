@@ -1,6 +1,7 @@
 import type { CatalogHolder } from '../catalog/catalog.ts';
 import { keysSeenBy } from '../accounts/limited-keys.ts';
 import { readLines, type ActivityFilter } from '../chat/activity.ts';
+import type { LabelFilter } from '../chat/label-filter.ts';
 import { tagsIn } from '../chat/labels.ts';
 import type { RecordLine } from '../chat/record.ts';
 import { reading, type ReadParts } from '../db/reads.ts';
@@ -17,6 +18,8 @@ type Parts = ReadParts & { readonly catalog: CatalogHolder };
 
 const text = (description: string): ParameterDocs => ({ description, schema: { type: 'string' } });
 const time = (description: string): ParameterDocs => ({ description, schema: { type: 'string', format: 'date-time' } });
+
+const http_status = { min: 100, max: 599 };
 
 const statuses = ['queued', 'running', 'succeeded', 'failed'] as const;
 
@@ -41,6 +44,10 @@ export const list_calls: Endpoint<Parts> = {
       key: text('Only of this key, by its id.'),
       status: { description: 'Only this status.', schema: { enum: [...statuses] } },
       error: text('Only calls that failed with this `error_type`.'),
+      http_status: {
+        description: 'Only chat calls that were answered with this status, such as 429; 499 if their caller did not wait.',
+        schema: { type: 'integer', minimum: http_status.min, maximum: http_status.max },
+      },
       user: text('Only of this end user.'),
       tag: text('Only calls with this tag in `metadata.tags`.'),
       created_after: time('Only calls created at this time or later.'),
@@ -87,22 +94,31 @@ function idIn({ param, id }: Cursor): string {
 function readFilter(query: Query, account_id: string): ActivityFilter {
   const kind = oneOf(query, 'kind', ['chat', 'task']);
   const status = oneOf(query, 'status', statuses);
-  const [model, key_id, error_type] = [query.get('model'), query.get('key'), query.get('error')];
-  const [end_user, tag] = [query.get('user'), query.get('tag')?.trim()];
+  const [model, key_id] = [query.get('model'), query.get('key')];
   const [created_after, created_before] = [moment(query, 'created_after'), moment(query, 'created_before')];
   return {
     account_id,
     of: kind === undefined ? 'all' : kind === 'chat' ? 'chats' : 'tasks',
     oldest_first: false,
-    metadata: objectParameter(query, 'metadata'),
+    ...readLabels(query),
     ...(status === 'succeeded' || status === 'failed' ? { ok: status === 'succeeded' } : status && { status }),
     ...(model !== undefined && { model }),
     ...(key_id !== undefined && { key_id }),
-    ...(error_type !== undefined && { error_type }),
-    ...(end_user !== undefined && { end_user }),
-    ...(tag !== undefined && { tag }),
     ...(created_after && { created_after }),
     ...(created_before && { created_before }),
+  };
+}
+
+/** Returns the filters by what is said of a call, by which all lists of calls can be asked. Throws ApiError 400. */
+export function readLabels(query: Query): Pick<ActivityFilter, keyof LabelFilter> {
+  const [end_user, tag, error_type] = [query.get('user'), query.get('tag')?.trim(), query.get('error')];
+  const status = wholeNumber(query, 'http_status', http_status);
+  return {
+    metadata: objectParameter(query, 'metadata'),
+    ...(end_user !== undefined && { end_user }),
+    ...(tag !== undefined && { tag }),
+    ...(error_type !== undefined && { error_type }),
+    ...(status !== undefined && { http_status: status }),
   };
 }
 

@@ -1,12 +1,13 @@
 import { Readable } from 'node:stream';
 import type { Account } from '../accounts/accounts.ts';
 import { keyNames } from '../accounts/key-list.ts';
+import { readLabels } from '../api/calls.ts';
 import { readLines, type ActivityFilter, type Line } from '../chat/activity.ts';
-import { labelsIn, type LabelFilter } from '../chat/label-filter.ts';
+import { labelsIn } from '../chat/label-filter.ts';
 import type { Db } from '../db/database.ts';
 import { ApiError } from '../errors.ts';
 import type { Answer, Query } from '../http/endpoint.ts';
-import { moment, objectParameter, oneOf, wholeNumber } from '../http/query.ts';
+import { moment, oneOf, wholeNumber } from '../http/query.ts';
 import type { Clock } from '../lib/clock.ts';
 import { isId } from '../lib/ids.ts';
 import { readDearest } from './activity-dearest.ts';
@@ -90,18 +91,6 @@ async function readFilter(db: Db, { query, account, scope }: AccountCall): Promi
     ...(created_after && { created_after }),
     ...(created_before && { created_before }),
     ...readLabels(query),
-  };
-}
-
-function readLabels(query: Query): Pick<ActivityFilter, keyof LabelFilter> {
-  const [end_user, tag, error_type] = [query.get('user'), query.get('tag')?.trim(), query.get('error')];
-  const http_status = wholeNumber(query, 'http_status', { min: 100, max: 599 });
-  return {
-    metadata: objectParameter(query, 'metadata'),
-    ...(end_user !== undefined && { end_user }),
-    ...(tag !== undefined && { tag }),
-    ...(error_type !== undefined && { error_type }),
-    ...(http_status !== undefined && { http_status }),
   };
 }
 

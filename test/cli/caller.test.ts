@@ -264,9 +264,20 @@ describe('medley calls', () => {
     const failed = ['calls', '--status', 'failed', '--error', 'upstream_error', '--model', 'sandbox/image', '-n', '1'];
     expect((await person.run(failed)).out).toMatch(new RegExp(`${id} +failed: upstream_error +sandbox/image +- `));
     expect((await person.run(['calls', '--tag', 'none'])).out).toBe('There are no calls.\n');
+    const labels = { user: 'eve', metadata: { team: 'red', place: 'x' } };
+    const failing = { model: 'sandbox/chat', messages: [{ role: 'user', content: '[[fail]]' }], ...labels };
+    const { headers } = await client.call('POST', '/v1/chat/completions', failing);
+    const ids = async (...words: string[]) => (await json(...words)).calls.map((each) => each.id);
+    const call_id = headers.get('x-request-id');
+    await expect.poll(() => ids('--http-status', '502', '--user', 'eve')).toEqual([call_id]);
+    expect(await ids('--metadata', 'team=red', '--metadata', 'place=x', '--key', client.key_id)).toEqual([call_id]);
+    expect(await ids('--metadata', 'team=red', '--metadata', 'place=y')).toEqual([]);
+    expect(await ids('--http-status', '429')).toEqual([]);
     for (const words of [
       ['--kind', 'odd'],
       ['--status', 'odd'],
+      ['--http-status', '4xx'],
+      ['--metadata', 'team'],
       ['--since', 'odd'],
       ['-n', '0'],
     ])

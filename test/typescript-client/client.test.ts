@@ -246,6 +246,7 @@ describe('lists', () => {
       created_after: new Date(Date.now() - 3_600_000),
     });
     expect((await called.take(2)).map(({ id, path }) => [id, path])).toEqual([[task.id, `/v1/tasks/${task.id}`]]);
+    expect(await medley.calls.list({ http_status: 429, error: 'upstream_error' }).take(1)).toEqual([]);
     const feedback = await medley.feedback.give(task.id, true, { user: 'ann', tags: ['a'] });
     expect(
       (await medley.feedback.list({ reference_id: task.id, user: 'ann' }).take(2)).map(({ score }) => score),

@@ -46,6 +46,7 @@ def test_every_call_and_parameter_is_one_of_openapi_json(medley: Medley, proxy: 
     assert "/files/" in medley.tasks.links(task["id"])[0]["url"]
     called = medley.calls.list(kind="task", metadata={"a": "b"}, created_after=hour_ago, status="succeeded").take(2)
     assert [(each["id"], each["path"]) for each in called] == [(task["id"], f"/v1/tasks/{task['id']}")]
+    assert medley.calls.list(http_status=429, error="upstream_error").take(1) == []
     given = medley.feedback.give(task["id"], True, user="ann", tags=["a"])
     assert [each["score"] for each in medley.feedback.list(reference_id=task["id"], user="ann").take(2)] == [1]
     medley.feedback.delete(given["id"])

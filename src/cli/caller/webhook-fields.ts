@@ -6,6 +6,7 @@ import type {
   WebhookFilters,
 } from '../../../clients/typescript/src/index.ts';
 import { CommandError } from '../result.ts';
+import { collectPair, pairsIn } from './pairs.ts';
 import { oneLine } from './terminal.ts';
 
 /** Options of an endpoint; Commander makes `enable` false of `--disable`. */
@@ -22,7 +23,6 @@ export type FieldOptions = {
 
 /** Adds the options that `create` and `change` have in common. */
 export function takesFields(command: Command): Command {
-  const collect = (word: string, before: string[] = []) => [...before, word];
   return command
     .option('--description <text>', 'for people')
     .option('--models <ids>', 'only events of tasks of these models, with commas between them')
@@ -30,7 +30,7 @@ export function takesFields(command: Command): Command {
     .option(
       '--metadata <name=value>',
       'only events of tasks with this metadata; several times: with all of it',
-      collect,
+      collectPair,
     )
     .option('--disable', 'send nothing to it');
 }
@@ -54,14 +54,8 @@ function filtersIn({ models, keys, metadata }: FieldOptions): WebhookFilters | u
   return {
     ...(models !== undefined && { models: listIn(models) }),
     ...(keys !== undefined && { keys: listIn(keys) }),
-    ...(metadata && { metadata: Object.fromEntries(metadata.map(pairIn)) }),
+    ...(metadata && { metadata: pairsIn('--metadata', metadata) }),
   };
-}
-
-function pairIn(word: string): [string, string] {
-  const at = word.indexOf('=');
-  if (at < 1) throw new CommandError(`--metadata must be like team=web, not "${word}".`, 2);
-  return [word.slice(0, at), word.slice(at + 1)];
 }
 
 function listIn(text: string): string[] {

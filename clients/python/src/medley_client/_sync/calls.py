@@ -29,6 +29,7 @@ class Calls:
         key: str | None = None,
         status: Literal["queued", "running", "succeeded", "failed"] | None = None,
         error: str | None = None,
+        http_status: int | None = None,
         user: str | None = None,
         tag: str | None = None,
         created_after: str | datetime | None = None,
@@ -38,6 +39,7 @@ class Calls:
         """Lists chat calls and tasks, newest first, without what was said.
 
         `limit` is the length of a page, not of the list. `error` is an `error_type`, `key` the id of a key.
+        `http_status` leaves the chat calls that were answered with it.
         """
 
         def load(last: str | None) -> Page[Call]:
@@ -49,6 +51,7 @@ class Calls:
                 "key": key,
                 "status": status,
                 "error": error,
+                "http_status": http_status,
                 "user": user,
                 "tag": tag,
                 "created_after": created_after,
