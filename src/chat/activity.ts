@@ -41,6 +41,9 @@ export type ActivityFilter = KeysOfProjects & {
   oldest_first: boolean;
 };
 
+/** Lists of operators have routes, too. `route`: the last one that was tried. */
+type LinesFilter = ActivityFilter & { route?: string };
+
 /** `before`: further up the list; without it the list goes down from its beginning, or from `after`. */
 type Place = { after?: string; before?: string; limit: number };
 
@@ -50,9 +53,10 @@ type Place = { after?: string; before?: string; limit: number };
  */
 export async function readLines(
   db: Db,
-  filter: ActivityFilter,
+  filter: LinesFilter,
   place: Place,
 ): Promise<{ lines: Line[]; has_more: boolean }> {
+  if (hasNul([filter.account_id, filter.route])) return nothing;
   const [tasks, chats] = await Promise.all([readTasks(db, filter, place), readChats(db, filter, place)]);
   const all: Line[] = [
     ...tasks.lines.map((line): Line => ({ what: 'task', line })),
@@ -75,11 +79,11 @@ function hasNul(texts: readonly (string | undefined)[]): boolean {
   return texts.some((text) => text?.includes('\0'));
 }
 
-async function readTasks(db: Db, filter: ActivityFilter, place: Place) {
-  const { words } = filter;
+async function readTasks(db: Db, filter: LinesFilter, place: Place) {
+  const { words, route } = filter;
   const own = tasksOf(filter, place);
   if (!own) return nothing;
-  const task_filter = { ...own, ...cursorOf('task', filter, place) };
+  const task_filter = { ...own, ...(route !== undefined && { route }), ...cursorOf('task', filter, place) };
   if (words === undefined) return listTaskLines(db, task_filter);
   if (isId('task', words)) return listTaskLines(db, { ...task_filter, id: words });
   return isId('req', words) ? nothing : searchTaskLines(db, task_filter, words);
@@ -123,11 +127,11 @@ function sharedBy(filter: ActivityFilter, { limit }: Pick<Place, 'limit'>) {
   };
 }
 
-async function readChats(db: Db, filter: ActivityFilter, place: Place) {
-  const { words } = filter;
+async function readChats(db: Db, filter: LinesFilter, place: Place) {
+  const { words, route } = filter;
   const own = chatsOf(filter, place);
   if (!own) return nothing;
-  const record_filter = { ...own, ...cursorOf('req', filter, place) };
+  const record_filter = { ...own, ...(route !== undefined && { route }), ...cursorOf('req', filter, place) };
   if (words === undefined) return listRecords(db, record_filter);
   if (isId('req', words)) return listRecords(db, { ...record_filter, id: words });
   return isId('task', words) ? nothing : searchRecords(db, record_filter, words);
@@ -137,8 +141,7 @@ async function readChats(db: Db, filter: ActivityFilter, place: Place) {
 export function chatsOf(filter: ActivityFilter, place: Pick<Place, 'limit'>): RecordFilter | undefined {
   const { of, status, ok, http_status, end_user, metadata = {}, error_type, tag } = filter;
   if (of === 'tasks' || status !== undefined) return undefined;
-  // Whatever is answered without an error is answered 200.
-  if (http_status !== undefined && http_status !== 200 && http_status < 400) return undefined;
+  if (!isStatusOfCalls(http_status)) return undefined;
   const pairs = Object.entries(metadata).flat();
   if (hasNul([error_type, end_user, tag, ...pairs])) return undefined;
   const shared = sharedBy(filter, place);
@@ -155,6 +158,11 @@ export function chatsOf(filter: ActivityFilter, place: Pick<Place, 'limit'>): Re
   );
 }
 
+/** Tells whether a chat call can have this status: what is answered without an error is answered 200. */
+function isStatusOfCalls(http_status = 200): boolean {
+  return http_status === 200 || http_status >= 400;
+}
+
 /** The ids of an account's tasks, and of its calls, are all above their prefix. */
 function cursorOf(prefix: 'task' | 'req', filter: ActivityFilter, place: Place) {
   const { before, after = before } = place;
@@ -167,20 +175,23 @@ function timePart(id: string): string {
 }
 
 /** A task or a chat call in a list of all accounts. Nothing in it is an input or an answer. */
-export type AccountLine =
+type AccountLine =
   | { what: 'task'; line: PlainTaskLine }
   | { what: 'chat'; line: RecordLine & { account_id: string } };
 
-/** Lines of all accounts in a time, the newest first: for operators. */
+/**
+ * Lines of all accounts in a time, the newest first: for operators. Of the filters by labels it has those of failures: the
+ * indexes of the others begin with an account.
+ */
 export async function readAllLines(
   db: Queryable,
-  filter: AllFilter & { of: ActivityFilter['of'] },
+  filter: AllFilter & Pick<ActivityFilter, 'of' | 'http_status'>,
 ): Promise<{ lines: AccountLine[]; has_more: boolean }> {
-  const { of, account_id, model, route, error_type, limit } = filter;
-  if (hasNul([account_id, model, route, error_type])) return nothing;
+  const { of, model, route, error_type, http_status, limit } = filter;
+  if (hasNul([model, route, error_type])) return nothing;
   const [tasks, chats] = await Promise.all([
-    of === 'chats' ? [] : listAllTaskLines(db, filter),
-    of === 'tasks' ? [] : listAllRecords(db, filter),
+    of === 'chats' || http_status !== undefined ? [] : listAllTaskLines(db, filter),
+    of === 'tasks' || !isStatusOfCalls(http_status) ? [] : listAllRecords(db, filter),
   ]);
   const all: AccountLine[] = [
     ...tasks.map((line): AccountLine => ({ what: 'task', line })),

@@ -285,7 +285,9 @@ async function selectRecord(db: Queryable, account_id: string, id: string): Prom
 /** A call as one line of a list, with the key that made it, and the last route that was tried. */
 export type RecordLine = Omit<ChatRecord, 'attempts'> & { key_id: string; route: string | null };
 
-const line_columns = `key_id, attempts -> -1 ->> 'route' as route, ${columns.replace('attempts, ', '')}`;
+const last_route = "attempts -> -1 ->> 'route'";
+
+const line_columns = `key_id, ${last_route} as route, ${columns.replace('attempts, ', '')}`;
 
 export type RecordFilter = KeysOfProjects &
   LabelFilter & {
@@ -298,6 +300,8 @@ export type RecordFilter = KeysOfProjects &
     id?: string;
     model?: string;
     key_id?: string;
+    /** The last one that was tried. */
+    route?: string;
     /** Only calls that ended well, or only the others. */
     ok?: boolean;
     created_after?: Date;
@@ -371,14 +375,20 @@ function placeOf(filter: RecordFilter) {
 }
 
 function filtersOf(filter: RecordFilter): Conditions {
-  const { model, ok, error_type } = filter;
+  const { model, ok, route } = filter;
   const { text, values } = conditionsOf([
     ...placeOf(filter),
     ['model = ?', model],
+    [`${last_route} = ?`, route],
     ...keyConditions(filter),
     ...labelConditions(filter),
   ]);
-  return { text: text + outcomeText(ok ?? (error_type === undefined ? undefined : false)), values };
+  return { text: text + outcomeText(ok ?? outcomeOf(filter)), values };
+}
+
+/** Returns false for filters that only calls pass that failed: an index has those. */
+function outcomeOf({ error_type, http_status = 0 }: LabelFilter): false | undefined {
+  return error_type !== undefined || http_status >= 400 ? false : undefined;
 }
 
 export type RecordPage = { lines: RecordLine[]; has_more: boolean };
@@ -391,19 +401,16 @@ function pageWith(rows: RecordLine[], { before, limit }: RecordFilter): RecordPa
 /** Calls of all accounts in a time, the newest first, one more than the limit: for operators. */
 export async function listAllRecords(
   db: Queryable,
-  { account_id, route, status, ...filter }: AllFilter,
+  { route, status, ...filter }: AllFilter & Pick<LabelFilter, 'http_status'>,
 ): Promise<(RecordLine & { account_id: string })[]> {
   if (status === 'queued' || status === 'running') return []; // a call that has not ended has no record
-  const first_ms = Math.max(0, filter.from.getTime() - id_slack_ms);
   const { text, values } = conditionsOf([
     ...timeOf(filter),
-    ['account_id = ?', account_id],
-    ['id > ?', account_id && firstIdSince('req', first_ms)],
     ['model = ?', filter.model],
-    ['error_type = ?', filter.error_type],
-    ["attempts -> -1 ->> 'route' = ?", route],
+    ...labelConditions(filter),
+    [`${last_route} = ?`, route],
   ]);
-  const outcome = outcomeText(status && status === 'succeeded');
+  const outcome = outcomeText(status ? status === 'succeeded' : outcomeOf(filter));
   return db.query(
     `select account_id, ${line_columns} from chat_calls where ${text}${outcome}
       order by created_at desc, id desc limit $${values.length + 1}`,
@@ -414,7 +421,7 @@ export async function listAllRecords(
 /** The calls of a time with the highest cost, first: among its newest `compared_max`. */
 export async function dearestRecords(
   db: Queryable,
-  filter: Omit<RecordFilter, 'after' | 'before' | 'id'>,
+  filter: Omit<RecordFilter, 'after' | 'before' | 'id' | 'route'>,
   compared_max: number,
 ): Promise<Omit<Dearest, 'ids'> & { lines: RecordLine[] }> {
   const { account_id, model, ok, limit } = filter;

@@ -59,7 +59,7 @@ async function readWithLabels<Row extends object>(
   const place = conditionsOf(placeOf(filter)).text; // with the first of the same values
   const near = await db.query<Row>(
     `select ${columns} from (
-       select * from tasks where ${place} order by id ${before === undefined ? 'desc' : 'asc'} limit ${looked_at}) t
+       select * from tasks where ${place} order by id ${before === undefined ? 'desc' : 'asc'} limit ${looked_at}) tasks
       where ${text} ${order}`,
     [...values, limit + 1],
   );
@@ -134,6 +134,9 @@ function placeOf(
   ];
 }
 
+const last_route = `(select route from attempts a where a.account_id = tasks.account_id and a.task_id = tasks.id
+  order by number desc limit 1)`;
+
 const tag_condition = `exists (select from string_to_table(readable_metadata(metadata) ->> 'tags', ',') part where trim(part) = ?)`;
 
 function filtersOf(filter: LineFilter, more: readonly Filter[]) {
@@ -143,6 +146,7 @@ function filtersOf(filter: LineFilter, more: readonly Filter[]) {
     ['id = ?', id],
     ['status = ?', status],
     ['model = ?', model],
+    [`${last_route} = ?`, filter.route],
     ...keyConditions(filter),
     ...labelConditions(filter),
     ...more,
@@ -218,6 +222,8 @@ export type TaskLine = Pick<
 export type LineFilter = Omit<TaskFilter, 'metadata'> & {
   key_id?: string;
   id?: string;
+  /** The last one that was tried. */
+  route?: string;
   error_type?: string;
   /** One of the tags in the metadata. */
   tag?: string;
@@ -252,7 +258,7 @@ function pageWith(rows: readonly LineRow[], { before, limit }: LineFilter): Line
 /** The tasks of a time with the highest cost, first: among its newest `compared_max`. */
 export async function dearestTaskLines(
   db: Queryable,
-  filter: Omit<LineFilter, 'after' | 'before' | 'id'>,
+  filter: Omit<LineFilter, 'after' | 'before' | 'id' | 'route'>,
   compared_max: number,
 ): Promise<Omit<Dearest, 'ids'> & { lines: TaskLine[] }> {
   const { account_id, limit, status, model, created_after } = filter;
@@ -311,7 +317,7 @@ async function readWithWords(tx: Queryable, filter: LineFilter, words: string): 
     and task_words(account_id, input, error_type || ' ' || coalesce(error_message, '') || ' ' || metadata) @@ ${query}`;
   const all_values = [...values, words.replaceAll('\0', ' '), limit + 1];
   const near = await tx.query<LineRow>(
-    `select ${line_columns} from (select * from tasks where ${place} ${order} limit ${read_for_words}) t
+    `select ${line_columns} from (select * from tasks where ${place} ${order} limit ${read_for_words}) tasks
       where ${text} and (${has_words} or ${failed_with_words}) ${order} limit $${limit_at}`,
     all_values,
   );
@@ -367,7 +373,6 @@ export type AllFilter = {
   from: Date;
   to: Date;
   limit: number;
-  account_id?: string;
   status?: TaskStatus;
   model?: string;
   /** The last one that was tried. */
@@ -392,19 +397,13 @@ export function timeOf({ from, to, after }: Pick<AllFilter, 'from' | 'to' | 'aft
 /** A task in a list of all accounts, without its prompt. */
 export type PlainTaskLine = Omit<TaskLine, 'prompt'> & { account_id: string; route: string | null };
 
-const last_route = `(select route from attempts a where a.account_id = tasks.account_id and a.task_id = tasks.id
-  order by number desc limit 1)`;
-
 /** Tasks of all accounts in a time, the newest first, one more than the limit: for operators. */
 export async function listAllTaskLines(
   db: Queryable,
-  { account_id, status, route, ...filter }: AllFilter,
+  { status, route, ...filter }: AllFilter,
 ): Promise<PlainTaskLine[]> {
-  const first_ms = Math.max(0, filter.from.getTime() - id_slack_ms);
   const { text, values } = conditionsOf([
     ...timeOf(filter),
-    ['account_id = ?', account_id],
-    ['id > ?', account_id && firstIdSince('task', first_ms)],
     ['status = ?', status],
     ['model = ?', filter.model],
     ['error_type = ?', filter.error_type],

@@ -129,6 +129,14 @@ describe('GET /v1/calls', () => {
     ['?error=upstream_error', [3, 2]],
     ['?error=upstream_error&status=succeeded', []],
     ['?error=timeout', []],
+    ['?http_status=502', [3]],
+    ['?http_status=502&error=upstream_error', [3]],
+    ['?http_status=502&status=succeeded', []],
+    ['?http_status=502&kind=task', []],
+    ['?http_status=200', [5, 1]],
+    ['?http_status=200&user=ada', [1]],
+    ['?http_status=429', []],
+    ['?http_status=204', []],
     ['?user=ada', [1, 0]],
     ['?user=ada&kind=task', [0]],
     ['?user=ada&metadata[user]=bob', []],
@@ -157,28 +165,34 @@ describe('GET /v1/calls', () => {
     expect(running).toMatchObject({ id: created[4], total_ms: null, cost: { exact: '0.000000' } });
   });
 
-  it.each(['', '&kind=task', '&kind=chat', '&tag=day', '&metadata[team]=red', '&user=ada', '&status=failed'])(
-    'is read page by page without a gap or a call twice, down and up again (%s)',
-    async (filter) => {
-      const all = idsOf(await list(`?limit=100${filter}`));
-      const down: string[] = [];
-      for (let after = ''; down.length < 10;) {
-        const page = await list(`?limit=1${filter}${after && `&after=${after}`}`);
-        down.push(...idsOf(page));
-        if (!page.has_more) break;
-        after = page.last_id ?? '';
-      }
-      expect(down).toEqual(all);
-      const up: string[] = [];
-      for (let before = all.at(-1) ?? ''; up.length < 10;) {
-        const page = await list(`?limit=2${filter}&before_id=${before}`);
-        up.unshift(...idsOf(page));
-        if (!page.has_more) break;
-        before = page.first_id ?? '';
-      }
-      expect(up).toEqual(all.slice(0, -1));
-    },
-  );
+  it.each([
+    '',
+    '&kind=task',
+    '&kind=chat',
+    '&tag=day',
+    '&metadata[team]=red',
+    '&user=ada',
+    '&status=failed',
+    '&http_status=200',
+  ])('is read page by page without a gap or a call twice, down and up again (%s)', async (filter) => {
+    const all = idsOf(await list(`?limit=100${filter}`));
+    const down: string[] = [];
+    for (let after = ''; down.length < 10;) {
+      const page = await list(`?limit=1${filter}${after && `&after=${after}`}`);
+      down.push(...idsOf(page));
+      if (!page.has_more) break;
+      after = page.last_id ?? '';
+    }
+    expect(down).toEqual(all);
+    const up: string[] = [];
+    for (let before = all.at(-1) ?? ''; up.length < 10;) {
+      const page = await list(`?limit=2${filter}&before_id=${before}`);
+      up.unshift(...idsOf(page));
+      if (!page.has_more) break;
+      before = page.first_id ?? '';
+    }
+    expect(up).toEqual(all.slice(0, -1));
+  });
 
   it('has nothing of another account, whatever is asked for', async () => {
     for (const query of ['', '?user=ada', `?after=${newId('req')}`, `?key=${other.key_id}`, `?after=${foreign}`]) {
@@ -195,6 +209,10 @@ describe('GET /v1/calls', () => {
     ['before', `?after=${newId('req')}&before=${newId('task')}`],
     ['kind', '?kind=image'],
     ['status', '?status=ok'],
+    ['http_status', '?http_status=4xx'],
+    ['http_status', '?http_status=600'],
+    ['http_status', '?http_status='],
+    ['http_status', '?http_status=502&http_status=429'],
     ['created_after', '?created_after=yesterday'],
     ['modle', '?modle=sandbox/chat'],
   ])('refuses a wrong %s (%s)', async (param, query) => {
@@ -231,10 +249,62 @@ describe('the list of operators', () => {
     ['?route=sandbox/chat%23sandbox&error=upstream_error', [3]],
     ['?model=sandbox/image&status=failed', [2]],
     ['?model=%00', []],
+    ['?error=%00', []],
+    ['?account=%00', []],
     ['?to=2020-01-02', []],
+    ['?error=upstream_error', [3, 2]],
+    ['?error=upstream_error&of=tasks', [2]],
+    ['?error=upstream_error&status=succeeded', []],
+    ['?http_status=502', [3]],
+    ['?http_status=502&error=upstream_error&model=sandbox/chat', [3]],
+    ['?http_status=502&of=tasks', []],
+    ['?http_status=502&status=running', []],
+    ['?http_status=429', []],
+    ['?http_status=204', []],
   ])('with %s has what fits', async (query, places) => {
     const { data } = await all(query);
     expect(data.map(({ id }) => id)).toEqual(places.map((place) => created[place]));
+  });
+
+  it.each([
+    ['', [5, 4, 3, 2, 1, 0]],
+    ['&tag=day', [1, 0]],
+    ['&tag=night&of=tasks', [0]],
+    ['&user=ada', [1, 0]],
+    ['&user=ada&of=chats', [1]],
+    ['&metadata[team]=blue', [3, 2]],
+    ['&metadata[team]=blue&metadata[place]=x', [3]],
+    ['&metadata[team]=blue&status=failed&model=sandbox/image', [2]],
+    ['&metadata[team]=red&route=sandbox/image%23sandbox', [0]],
+    ['&route=sandbox/chat%23sandbox', [5, 3, 1]],
+    ['&route=none', []],
+    ['&route=%00', []],
+    ['&error=upstream_error', [3, 2]],
+    ['&http_status=502', [3]],
+    ['&http_status=200', [5, 1]],
+    ['&status=succeeded', [5, 1, 0]],
+    ['&status=failed', [3, 2]],
+    ['&status=running', [4]],
+    ['&status=running&of=chats', []],
+    ['&tag=%00', []],
+    ['&tag=day&to=2020-01-02', []],
+  ])('with an account and %s has what fits of that account', async (query, places) => {
+    const { data } = await all(`?account=${owner.account_id}${query}`);
+    expect(data.map(({ id }) => id)).toEqual(places.map((place) => created[place]));
+    expect(data.map(({ account_name }) => account_name)).toEqual(places.map(() => 'Acme'));
+    expect(JSON.stringify(data)).not.toMatch(/A bay|"ada"|blue/);
+  });
+
+  it('has the route that each call of an account tried last', async () => {
+    const { data } = await all(`?account=${owner.account_id}`);
+    const routes = ['sandbox/chat#sandbox', 'sandbox/image#sandbox'];
+    expect(data.map(({ route }) => route)).toEqual([0, 1, 0, 1, 0, 1].map((at) => routes[at]));
+  });
+
+  it.each(['tag', 'user', 'metadata[team]'])('says that %s needs an account', async (name) => {
+    const { status, json } = await operator.get(`/dash/admin/calls?${name}=day`);
+    const error = { param: name.replace('[team]', ''), message: expect.stringContaining('needs account') };
+    expect([status, json]).toMatchObject([400, { error }]);
   });
 
   it('has the calls of one account, page by page', async () => {
@@ -250,6 +320,7 @@ describe('the list of operators', () => {
     ['after_time', `?after=${newId('req')}`],
     ['after', '?after=x&after_time=2026-01-01'],
     ['of', '?of=images'],
+    ['http_status', '?http_status=4xx'],
   ])('refuses a wrong %s (%s)', async (param, query) => {
     const { status, json } = await operator.get(`/dash/admin/calls${query}`);
     expect([status, json]).toMatchObject([400, { error: { param } }]);

@@ -77,6 +77,7 @@ const own = () => ({ account_id: big.account_id, limit: 20 });
 const tasks = (filter: object) => (db: Queryable) => listTasks(db, { ...own(), metadata: {}, ...filter });
 const long_ago = new Date(end.getTime() - 40 * 86_400_000);
 const day = () => ({ from: new Date(end.getTime() - 86_400_000), to: end });
+const days = () => ({ from: new Date(end.getTime() - 31 * 86_400_000), to: end, limit: 20 });
 const place = { created_at: new Date(end.getTime() - 43_200_000), id: 'req_' };
 
 async function routesOfPage(db: Queryable) {
@@ -126,6 +127,8 @@ test.each<[name: string, work: (db: Queryable) => Promise<unknown>, pages_max: n
     (db) => listAllRecords(db, { ...day(), status: 'failed', limit: 20 }),
     150,
   ],
+  ['chat calls of all accounts of a status', (db) => listAllRecords(db, { ...days(), http_status: 429 }), 700],
+  ['chat calls of all accounts of an error', (db) => listAllRecords(db, { ...days(), error_type: 'timeout' }), 700],
   ['routes of a page of tasks', routesOfPage, 150],
   ['deliveries that were dropped', (db) => listDeliveries(db, { ...own(), standing: 'dropped' }), 100],
   ['deliveries that are tried again', (db) => listDeliveries(db, { ...own(), standing: 'retrying' }), 60],

@@ -24,7 +24,7 @@ beforeAll(async () => {
   await service.app.db.query('update auth."user" set "isOperator" = true where id = $1', [operator.user_id]);
   owner = await ownerOfNew(service, 'Acme');
   client = await service.client({ account_id: owner.account_id });
-  await chat(client, '[[fail]] a failure');
+  await chat(client, '[[fail]] a failure', { user: 'ada', metadata: { tags: 'night', team: 'red' } });
   call = await chat(client, 'Words that nobody sees');
   const other = await service.client({ account_id: (await ownerOfNew(service, 'Beta')).account_id });
   const input = { prompt: 'Words of a prompt', width: 16, height: 16 };
@@ -36,9 +36,9 @@ afterAll(async () => {
   await service?.stop();
 });
 
-async function chat(by: Client, content: string): Promise<string> {
-  const messages = [{ role: 'user', content }];
-  const { headers } = await by.call('POST', '/v1/chat/completions', { model: 'sandbox/chat', messages });
+async function chat(by: Client, content: string, labels = {}): Promise<string> {
+  const body = { model: 'sandbox/chat', messages: [{ role: 'user', content }], ...labels };
+  const { headers } = await by.call('POST', '/v1/chat/completions', body);
   return headers.get('x-request-id') ?? '';
 }
 
@@ -74,7 +74,7 @@ test(
     await page.getByRole('combobox', { name: 'Account' }).fill('Bet');
     await page.getByRole('option', { name: /Beta/ }).click();
     await expect.poll(() => rowsOf(page).count(), limit).toBe(2);
-    await page.getByRole('searchbox', { name: 'Error' }).fill('nothing has it');
+    await addFilter(page, 'Tag', 'nothing has it');
     await page.getByText('Nothing matches these filters').waitFor();
 
     await page.goto(`${service.url}/admin/calls?account=${owner.account_id}&status=succeeded`);
@@ -88,6 +88,49 @@ test(
     expect(problems).toEqual([]);
   },
 );
+
+const addFilter = async (page: Page, by: string, value: string) => {
+  await page.getByRole('button', { name: 'More filters' }).press('Enter');
+  await page.getByRole('combobox', { name: 'Filter by' }).selectOption(by);
+  await page.getByRole('textbox', { name: 'Value' }).fill(value);
+  await page.keyboard.press('Enter');
+};
+
+test('filters by labels are those of an account, and by failures also those of all', limit, async () => {
+  const { page, problems } = await pageOf('/admin/calls?tag=night');
+  await expect.poll(() => rowsOf(page).count(), limit).toBeGreaterThan(3); // without an account no tag is looked for
+  await page.getByRole('button', { name: 'More filters' }).click();
+  await page.getByText('To filter by tag, end user or metadata, choose an account first.').waitFor();
+  const by = page.getByRole('combobox', { name: 'Filter by' });
+  expect(await by.getByRole('option').allTextContents()).toEqual(['Error', 'HTTP status']);
+  expect(await violationsIn(page)).toEqual([]);
+  await page.keyboard.press('Escape');
+  await addFilter(page, 'HTTP status', '502');
+  await expect.poll(() => rowsOf(page).count(), limit).toBe(2);
+  await page.waitForURL(/http_status=502/);
+  await page.getByRole('button', { name: 'Clear', exact: true }).click();
+  await expect.poll(() => new URL(page.url()).search, limit).toBe('');
+
+  await page.goto(`${service.url}/admin/calls?account=${owner.account_id}`);
+  await page.getByRole('button', { name: 'More filters' }).click();
+  expect(await by.getByRole('option').allTextContents()).toEqual([
+    'Tag',
+    'End user',
+    'Error',
+    'HTTP status',
+    'Metadata',
+  ]);
+  expect(await page.getByText('choose an account first').count()).toBe(0);
+  await page.keyboard.press('Escape');
+  await addFilter(page, 'End user', 'ada');
+  await expect.poll(() => rowsOf(page).count(), limit).toBe(2);
+  await addFilter(page, 'Tag', 'day');
+  await page.getByText('Nothing matches these filters').waitFor();
+  await page.getByRole('button', { name: 'Remove Tag: day' }).click();
+  await expect.poll(() => rowsOf(page).count(), limit).toBe(2);
+  expect([...(await violationsIn(page)), ...(await unseenIn(page))]).toEqual([]);
+  expect(problems).toEqual([]);
+});
 
 test('new calls appear by themselves', limit, async () => {
   const { page } = await pageOf('/admin/calls?of=chats&status=succeeded');

@@ -1,12 +1,12 @@
 import { accountNames } from '../../accounts/accounts.ts';
-import { callView } from '../../api/calls.ts';
-import { readAllLines, type AccountLine } from '../../chat/activity.ts';
+import { callView, readLabels } from '../../api/calls.ts';
+import { readAllLines, readLines } from '../../chat/activity.ts';
 import type { Db } from '../../db/database.ts';
 import type { Answer, Query, SessionCall } from '../../http/endpoint.ts';
 import { moment, oneOf, timeRange } from '../../http/query.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { isId } from '../../lib/ids.ts';
-import type { AllFilter } from '../../tasks/list.ts';
+import { lastRoutes, type AllFilter } from '../../tasks/list.ts';
 import { wrong } from '../body-fields.ts';
 import { session_endpoint } from '../page.ts';
 import type { AdminCall, AdminCalls } from '../views/admin.ts';
@@ -19,6 +19,10 @@ const query = {
   route: { description: 'Only what tried this route last.', schema: text },
   status: { description: 'Only this status.', schema: text },
   error: { description: 'Only failures with this type of error.', schema: text },
+  http_status: { description: 'Only chat calls that were answered with this status.', schema: { type: 'integer' } },
+  user: { description: 'Only of this end user; with account.', schema: text },
+  tag: { description: 'Only with this tag in the metadata; with account.', schema: text },
+  metadata: { description: 'metadata[name]=value: only with these pairs; with account.', schema: { type: 'object' } },
   from: { description: 'Created at this time or later; without it a day before `to`.', schema: text },
   to: { description: 'Created before this time; without it now.', schema: text },
   after: { description: 'Behind this one in the list; with after_time.', schema: text },
@@ -37,35 +41,85 @@ const range_ms_max = 31 * day_ms;
 /** Nodes may be ahead by a little. */
 const ahead_ms = 60_000;
 
-async function handleCalls(
-  { db, clock }: { readonly db: Db; readonly clock: Clock },
-  { query: values }: SessionCall,
-): Promise<Answer> {
+type Parts = { readonly db: Db; readonly clock: Clock };
+
+/** A call or a task with its account and its last route. */
+type Row = { account_id: string; route: string | null; call: Parameters<typeof callView>[0] };
+
+async function handleCalls({ db, clock }: Parts, { query: values }: SessionCall): Promise<Answer> {
   const to = new Date(clock.now() + ahead_ms);
   const range = timeRange(values, { from: (end) => new Date(end.getTime() - day_ms), to });
   if (range.to.getTime() - range.from.getTime() > range_ms_max + ahead_ms)
     throw wrong('from', 'from and to may be at most 31 days apart.');
-  const of = oneOf(values, 'of', ['all', 'tasks', 'chats']) ?? 'all';
-  const { lines, has_more } = await readAllLines(db, { ...readFilter(values), ...range, of, limit: page_size });
+  const account_id = values.get('account');
+  const read = account_id === undefined ? readOfAll(db, values, range) : readOfAccount(db, account_id, values, range);
+  const { rows, has_more } = await read;
   const names = await accountNames(
     db,
-    lines.map(({ line }) => line.account_id),
+    rows.map((row) => row.account_id),
   );
-  const data = lines.map((each) => renderCall(each, names));
-  const view: AdminCalls = { data, has_more, from: range.from.toISOString() };
+  const view: AdminCalls = {
+    data: rows.map((row) => renderCall(row, names)),
+    has_more,
+    from: range.from.toISOString(),
+  };
   return { status: 200, body: view };
 }
 
-function readFilter(values: Query): Omit<AllFilter, 'from' | 'to' | 'limit'> {
-  const [account_id, model, route] = [values.get('account'), values.get('model'), values.get('route')];
-  const error_type = values.get('error');
+type Range = { from: Date; to: Date };
+type Page = { rows: Row[]; has_more: boolean };
+
+async function readOfAll(db: Db, values: Query, range: Range): Promise<Page> {
+  const { of, error_type, http_status, end_user, tag, metadata = {}, ...filter } = readFilter(values);
+  const needing = { user: end_user, tag, metadata: Object.keys(metadata)[0] };
+  for (const [name, value] of Object.entries(needing)) {
+    if (value !== undefined) throw wrong(name, `${name} needs account: it is found within one account.`);
+  }
+  const { lines, has_more } = await readAllLines(db, {
+    ...filter,
+    ...range,
+    of,
+    ...(error_type !== undefined && { error_type }),
+    ...(http_status !== undefined && { http_status }),
+    limit: page_size,
+  });
+  const rows = lines.map((call): Row => ({ account_id: call.line.account_id, route: call.line.route, call }));
+  return { rows, has_more };
+}
+
+/** The list of the account's own page, which has an index for each label. */
+async function readOfAccount(db: Db, account_id: string, values: Query, { from, to }: Range): Promise<Page> {
+  const { status, after, ...filter } = readFilter(values);
+  const { lines, has_more } = await readLines(
+    db,
+    {
+      ...filter,
+      ...(status === 'succeeded' || status === 'failed' ? { ok: status === 'succeeded' } : status && { status }),
+      account_id,
+      created_after: from,
+      created_before: to,
+      oldest_first: false,
+    },
+    { limit: page_size, ...(after && { after: after.id }) },
+  );
+  const task_ids = lines.flatMap(({ what, line }) => (what === 'task' ? line.id : []));
+  const routes = await lastRoutes(db, account_id, task_ids);
+  const rows = lines.map((call): Row => {
+    const route = call.what === 'task' ? (routes.get(call.line.id) ?? null) : call.line.route;
+    return { account_id, route, call };
+  });
+  return { rows, has_more };
+}
+
+function readFilter(values: Query) {
+  const [model, route] = [values.get('model'), values.get('route')];
   const status = oneOf(values, 'status', ['queued', 'running', 'succeeded', 'failed']);
   const after = placeIn(values);
   return {
-    ...(account_id !== undefined && { account_id }),
+    of: oneOf(values, 'of', ['all', 'tasks', 'chats']) ?? 'all',
+    ...readLabels(values),
     ...(model !== undefined && { model }),
     ...(route !== undefined && { route }),
-    ...(error_type !== undefined && { error_type }),
     ...(status && { status }),
     ...(after && { after }),
   };
@@ -79,9 +133,8 @@ function placeIn(values: Query): AllFilter['after'] {
   throw wrong('after', 'after must be the id of a task or of a call.');
 }
 
-function renderCall(each: AccountLine, names: ReadonlyMap<string, string>): AdminCall {
-  const { account_id, route } = each.line;
-  const { id, kind, modality, model, status, http_status, error_type, ...rest } = callView(each, route);
+function renderCall({ account_id, route, call }: Row, names: ReadonlyMap<string, string>): AdminCall {
+  const { id, kind, modality, model, status, http_status, error_type, ...rest } = callView(call, route);
   const { first_content_ms, total_ms, usage, cost, created_at } = rest;
   return {
     account_id,

@@ -13,7 +13,7 @@ import { Time } from '../../ui/Time.tsx';
 import { columns, type ColumnName } from './columns.tsx';
 import { AddFilter } from './AddFilter.tsx';
 import { ChosenLabels } from './ChosenLabels.tsx';
-import { chosenLabels, filterOf, useChoices } from './filters.ts';
+import { chosenLabels, filterOf, labelsOf, useChoices, withoutLabels } from './filters.ts';
 import { ModelAndKey } from './ModelAndKey.tsx';
 import type { ActivitySearch, ActivityTab } from './search.ts';
 
@@ -109,7 +109,7 @@ function Compared({ compared: { from, cut_since } }: { compared: NonNullable<Act
 function isFiltered(tab: ActivityTab, search: ActivitySearch): boolean {
   const { q, status, outcome, model, key, project, from, to } = search;
   const has_filter = [q, status, outcome, model, key, project, from, to].some((value) => value !== undefined);
-  return has_filter || chosenLabels(tab, search).length > 0;
+  return has_filter || chosenLabels(search, labelsOf(tab)).length > 0;
 }
 
 function isMoving(pages: readonly ActivityPage[]): boolean {
@@ -145,25 +145,15 @@ const no_filter: ActivitySearch = {
   model: undefined,
   key: undefined,
   project: undefined,
-  tag: undefined,
-  user: undefined,
-  error: undefined,
-  http_status: undefined,
   from: undefined,
   to: undefined,
 };
-
-/** Returns the change that removes all filters, those by metadata of this list included. */
-function withoutFilters(tab: ActivityTab, search: ActivitySearch): ActivitySearch {
-  const labels = chosenLabels(tab, search).map(({ parameter }) => [parameter, undefined]);
-  return { ...no_filter, ...Object.fromEntries(labels) };
-}
 
 function ActivityFilters({ tab, search, set }: Pick<Props, 'tab' | 'search' | 'set'>) {
   const { q, status, outcome, project, from, to } = search;
   const { projects } = useChoices();
   return (
-    <Filters isFiltered={isFiltered(tab, search)} clear={() => set(withoutFilters(tab, search))}>
+    <Filters isFiltered={isFiltered(tab, search)} clear={() => set({ ...no_filter, ...withoutLabels(search) })}>
       <SearchField
         label="Words"
         placeholder={tab === 'chats' ? 'Labels, errors or an id' : 'Prompts, labels, errors or an id'}
@@ -193,8 +183,8 @@ function ActivityFilters({ tab, search, set }: Pick<Props, 'tab' | 'search' | 's
       )}
       <DayFilter label="From (UTC)" value={from} onChange={(value) => set({ from: value })} />
       <DayFilter label="To (UTC)" value={to} onChange={(value) => set({ to: value })} />
-      <AddFilter tab={tab} set={set} />
-      <ChosenLabels tab={tab} search={search} set={set} />
+      <AddFilter names={labelsOf(tab)} set={set} />
+      <ChosenLabels labels={chosenLabels(search, labelsOf(tab))} set={set} />
     </Filters>
   );
 }

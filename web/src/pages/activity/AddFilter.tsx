@@ -1,18 +1,20 @@
-import { Button, NativeSelect, Popover, Stack, TextInput } from '@mantine/core';
+import { Button, NativeSelect, Popover, Stack, Text, TextInput } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
 import { FunnelIcon } from '@heroicons/react/24/outline';
-import { useState, type FormEvent } from 'react';
-import { filter_labels } from './filters.ts';
-import { isHttpStatus, pairName, type ActivitySearch, type ActivityTab } from './search.ts';
+import { useState, type FormEvent, type ReactNode } from 'react';
+import { filter_labels, type LabelName } from './filters.ts';
+import { isHttpStatus, pairName, type LabelSearch } from './search.ts';
 
-type Props = { tab: ActivityTab; set: (change: ActivitySearch) => void };
-type By = keyof typeof filter_labels | 'metadata';
-
-const by_labels: Readonly<Record<By, string>> = { ...filter_labels, metadata: 'Metadata' };
-const choices: readonly By[] = ['tag', 'user', 'error', 'http_status', 'metadata'];
+type Props = {
+  /** The filters to choose from. */
+  names: readonly LabelName[];
+  set: (change: LabelSearch) => void;
+  /** A text that says why others are not among them. */
+  note?: ReactNode;
+};
 
 /** Adds a filter by what is said of a call: by its caller, or by how it failed. */
-export function AddFilter({ tab, set }: Props) {
+export function AddFilter({ names, set, note }: Props) {
   const [opened, { close, toggle }] = useDisclosure();
   return (
     <Popover opened={opened} onChange={close} position="bottom-start" trapFocus withinPortal>
@@ -23,7 +25,8 @@ export function AddFilter({ tab, set }: Props) {
       </Popover.Target>
       <Popover.Dropdown>
         <LabelForm
-          tab={tab}
+          names={names}
+          note={note}
           submit={(change) => {
             set(change);
             close();
@@ -34,12 +37,14 @@ export function AddFilter({ tab, set }: Props) {
   );
 }
 
-function LabelForm({ tab, submit }: { tab: ActivityTab; submit: (change: ActivitySearch) => void }) {
-  const [by, setBy] = useState<By>('tag');
+type FormProps = Pick<Props, 'names' | 'note'> & { submit: (change: LabelSearch) => void };
+
+function LabelForm({ names, note, submit }: FormProps) {
+  const [chosen, setChosen] = useState<LabelName>();
+  const by = names.find((each) => each === chosen) ?? names[0];
   const [name, setName] = useState('');
   const [value, setValue] = useState('');
   const [error, setError] = useState<string>();
-  const data = choices.filter((each) => each !== 'http_status' || tab !== 'tasks');
   const send = (event: FormEvent) => {
     event.preventDefault();
     const parameter = by === 'metadata' ? pairName(name.trim()) : by;
@@ -53,9 +58,9 @@ function LabelForm({ tab, submit }: { tab: ActivityTab; submit: (change: Activit
         <NativeSelect
           label="Filter by"
           value={by}
-          data={data.map((each) => ({ value: each, label: by_labels[each] }))}
+          data={names.map((each) => ({ value: each, label: filter_labels[each] }))}
           onChange={({ currentTarget }) => {
-            setBy(choices.find((each) => each === currentTarget.value) ?? 'tag');
+            setChosen(names.find((each) => each === currentTarget.value));
             setError(undefined);
           }}
         />
@@ -75,6 +80,11 @@ function LabelForm({ tab, submit }: { tab: ActivityTab; submit: (change: Activit
           value={value}
           onChange={({ currentTarget }) => setValue(currentTarget.value)}
         />
+        {note && (
+          <Text size="xs" c="dimmed">
+            {note}
+          </Text>
+        )}
         <Button type="submit">Add</Button>
       </Stack>
     </form>

@@ -1,19 +1,16 @@
 import { Button, Text } from '@mantine/core';
 import { XMarkIcon } from '@heroicons/react/24/outline';
-import { chosenLabels } from './filters.ts';
-import type { ActivitySearch, ActivityTab } from './search.ts';
+import type { ChosenLabel } from './filters.ts';
+import type { LabelSearch } from './search.ts';
 
-type Props = { tab: ActivityTab; search: ActivitySearch; set: (change: ActivitySearch) => void };
+type Props = { labels: readonly ChosenLabel[]; set: (change: LabelSearch) => void };
 
 /** The filters by what is said of a call, each with a way to remove it. */
-export function ChosenLabels({ tab, search, set }: Props) {
-  const labels = chosenLabels(tab, search).map(({ parameter, name, value }) => ({
-    parameter,
-    text: `${name}: ${value}`,
-  }));
+export function ChosenLabels({ labels, set }: Props) {
+  const buttons = labels.map(({ parameter, name, value }) => ({ parameter, text: `${name}: ${value}` }));
   return (
     <>
-      {labels.map(({ parameter, text }) => (
+      {buttons.map(({ parameter, text }) => (
         <Button
           key={parameter}
           variant="light"

@@ -5,7 +5,7 @@ import { queryOf } from '../../api.ts';
 import { usePlace } from '../../session.tsx';
 import { exportColumns } from './chosen-columns.ts';
 import { columns, offered, type ColumnName } from './columns.tsx';
-import { chosenLabels, filterOf, momentsOf } from './filters.ts';
+import { chosenLabels, filterOf, labelsOf, momentsOf } from './filters.ts';
 import { SavedViews } from './SavedViews.tsx';
 import type { ActivitySearch, ActivityTab } from './search.ts';
 
@@ -66,7 +66,7 @@ function Downloads({ tab, search, chosen }: Pick<Props, 'tab' | 'search' | 'chos
   const query = queryOf({ ...filterOf(tab, search), columns: exportColumns(chosen) });
   const { model, key, outcome, q, project } = search;
   // The file of contents has no other filters.
-  const has_contents = q === undefined && project === undefined && chosenLabels(tab, search).length === 0;
+  const has_contents = q === undefined && project === undefined && chosenLabels(search, labelsOf(tab)).length === 0;
   const contents = queryOf({ model, key, outcome, ...momentsOf(search) });
   return (
     <Menu position="bottom-end">

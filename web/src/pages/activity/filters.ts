@@ -30,40 +30,63 @@ export function momentsOf({ from, to }: { from?: string | undefined; to?: string
 
 /** The filters of a list as the service takes them; those of other lists are left out. */
 export function filterOf(tab: ActivityTab, search: ActivitySearch) {
-  const { q, status, outcome, model, key, project, user, tag, error, http_status, from, to, sort } = search;
+  const { q, status, outcome, model, key, project, from, to, sort } = search;
   return {
     of: tab,
     q,
-    ...(tab === 'tasks' ? { status } : { outcome, http_status }),
+    ...(tab === 'tasks' ? { status } : { outcome }),
     model,
     key,
     project,
-    user,
-    tag,
-    error,
-    ...Object.fromEntries(pairsOf(search).map((pair) => [`metadata[${pair.key}]`, pair.value])),
+    ...labelQuery(search, labelsOf(tab)),
     sort: q !== undefined && sort === 'cost' ? undefined : sort,
     ...momentsOf({ from, to }),
   };
 }
 
+/** Filters by what is said of a call, and their names. */
 export const filter_labels = {
   tag: 'Tag',
   user: 'End user',
   error: 'Error',
   http_status: 'HTTP status',
+  metadata: 'Metadata',
 } as const;
 
-type ChosenLabel = { parameter: keyof typeof filter_labels | PairName; name: string; value: string };
+export type LabelName = keyof typeof filter_labels;
 
-/** Returns the filters of a list by what is said of a call. */
-export function chosenLabels(tab: ActivityTab, search: LabelSearch): ChosenLabel[] {
-  const { tag, user, error, http_status } = search;
-  const values = { tag, user, error, http_status: tab === 'tasks' ? undefined : http_status };
-  const labels = (['tag', 'user', 'error', 'http_status'] as const).flatMap((parameter): ChosenLabel[] => {
-    const value = values[parameter];
-    return value === undefined ? [] : [{ parameter, name: filter_labels[parameter], value }];
+const label_names: readonly LabelName[] = ['tag', 'user', 'error', 'http_status', 'metadata'];
+
+/** Returns the filters by labels that a list of these calls has: generations have no status of HTTP. */
+export function labelsOf(tab: ActivityTab): readonly LabelName[] {
+  return label_names.filter((name) => name !== 'http_status' || tab !== 'tasks');
+}
+
+export type ChosenLabel = { parameter: Exclude<LabelName, 'metadata'> | PairName; name: string; value: string };
+
+/** Returns the filters by labels in an address, of those that a list has. */
+export function chosenLabels(search: LabelSearch, names: readonly LabelName[]): ChosenLabel[] {
+  return names.flatMap((name): ChosenLabel[] => {
+    if (name === 'metadata') {
+      return pairsOf(search).map((pair) => ({ parameter: pair.name, name: pair.key, value: pair.value }));
+    }
+    const value = search[name];
+    return value === undefined ? [] : [{ parameter: name, name: filter_labels[name], value }];
   });
-  const pairs = pairsOf(search).map(({ name, key, value }): ChosenLabel => ({ parameter: name, name: key, value }));
-  return [...labels, ...pairs];
+}
+
+/** Returns the filters by labels as the service takes them. */
+export function labelQuery(search: LabelSearch, names: readonly LabelName[]): Record<string, string> {
+  const labels = chosenLabels(search, names);
+  return Object.fromEntries(
+    labels.map(({ parameter, name, value }) => [
+      parameter.startsWith('metadata.') ? `metadata[${name}]` : parameter,
+      value,
+    ]),
+  );
+}
+
+/** Returns the change that removes all filters by labels. */
+export function withoutLabels(search: LabelSearch): LabelSearch {
+  return Object.fromEntries(chosenLabels(search, label_names).map(({ parameter }) => [parameter, undefined]));
 }

@@ -30,7 +30,6 @@ export type ActivitySearch = LabelSearch & {
 /** Values of an address may be anything: a number where somebody looks for `2026`. */
 export function readActivitySearch(search: Record<string, unknown>): ActivitySearch {
   const text = (name: string) => textOf(search[name]);
-  const http_status = text('http_status');
   return {
     tab: tabOf(search),
     q: text('q'),
@@ -39,14 +38,22 @@ export function readActivitySearch(search: Record<string, unknown>): ActivitySea
     model: text('model'),
     key: text('key'),
     project: text('project'),
-    user: text('user'),
-    tag: text('tag'),
-    error: text('error'),
-    http_status: isHttpStatus(http_status) ? http_status : undefined,
-    ...Object.fromEntries(pairsOf(search).map(({ name, value }) => [name, value])),
+    ...readLabelSearch(search),
     from: text('from'),
     to: text('to'),
     sort: search['sort'] === 'oldest' || search['sort'] === 'cost' ? search['sort'] : undefined,
+  };
+}
+
+/** The filters by labels in an address, of whichever list of calls. */
+export function readLabelSearch(search: Record<string, unknown>): LabelSearch {
+  const http_status = textOf(search['http_status']);
+  return {
+    user: textOf(search['user']),
+    tag: textOf(search['tag']),
+    error: textOf(search['error']),
+    http_status: isHttpStatus(http_status) ? http_status : undefined,
+    ...Object.fromEntries(pairsOf(search).map(({ name, value }) => [name, value])),
   };
 }
 

@@ -9,10 +9,12 @@ import { ListTable, Pages } from '../../ui/ListTable.tsx';
 import { Money } from '../../ui/Money.tsx';
 import { Page } from '../../ui/Page.tsx';
 import { hoursOf, periodNamed, periods } from '../../ui/periods.ts';
-import { SearchField } from '../../ui/SearchField.tsx';
 import { Empty, Failed } from '../../ui/states.tsx';
 import { Status } from '../../ui/Status.tsx';
 import { durationText, Time } from '../../ui/Time.tsx';
+import { AddFilter } from '../activity/AddFilter.tsx';
+import { ChosenLabels } from '../activity/ChosenLabels.tsx';
+import { chosenLabels, labelQuery, labelsOf, withoutLabels, type LabelName } from '../activity/filters.ts';
 import { AccountFilter } from './AccountFilter.tsx';
 import { call_kinds, call_statuses, type CallsSearch } from './search.ts';
 import { useLook } from './useLook.ts';
@@ -25,13 +27,23 @@ const no_filter: CallsSearch = {
   model: undefined,
   route: undefined,
   status: undefined,
-  error: undefined,
 };
+
+/** Filters that are asked of all accounts together; the others have indexes in each account alone. */
+const of_all_accounts: readonly LabelName[] = ['error', 'http_status'];
+
+/** Returns the filters by labels that the list has. */
+function labelsIn({ of, account }: CallsSearch): readonly LabelName[] {
+  const names = labelsOf(of ?? 'all');
+  return account === undefined ? names.filter((name) => of_all_accounts.includes(name)) : names;
+}
 
 /** Chat calls and tasks of all accounts. */
 export function Calls() {
   const search = route.useSearch();
-  const { period = '24h', ...filter } = search;
+  const { of, account, model, route: chosen_route, status, period = '24h' } = search;
+  const labels = labelQuery(search, labelsIn(search));
+  const filter = { of, account, model, route: chosen_route, status, ...labels };
   const navigate = useNavigate();
   const set = (change: CallsSearch) =>
     void navigate({ to: '/admin/calls', search: { ...search, ...change }, replace: true });
@@ -72,10 +84,10 @@ export function Calls() {
 type FilterProps = { search: CallsSearch; set: (change: CallsSearch) => void; isFiltered: boolean };
 
 function CallFilters({ search, set, isFiltered }: FilterProps) {
-  const { of, account, model, route: chosen_route, status, error, period = '24h' } = search;
+  const { of, account, model, route: chosen_route, status, period = '24h' } = search;
   const { models, routes } = useModels();
   return (
-    <Filters isFiltered={isFiltered} clear={() => set(no_filter)}>
+    <Filters isFiltered={isFiltered} clear={() => set({ ...no_filter, ...withoutLabels(search) })}>
       <ChoiceFilter
         label="Period"
         value={period}
@@ -112,13 +124,12 @@ function CallFilters({ search, set, isFiltered }: FilterProps) {
         onChange={(value) => set({ route: value })}
         width={260}
       />
-      <SearchField
-        label="Error"
-        placeholder="upstream_error"
-        value={error}
-        onChange={(value) => set({ error: value })}
-        width={180}
+      <AddFilter
+        names={labelsIn(search)}
+        set={set}
+        note={account === undefined && 'To filter by tag, end user or metadata, choose an account first.'}
       />
+      <ChosenLabels labels={chosenLabels(search, labelsIn(search))} set={set} />
     </Filters>
   );
 }

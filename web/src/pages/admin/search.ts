@@ -1,4 +1,5 @@
 import { periodNamed, type Period } from '../../ui/periods.ts';
+import { readLabelSearch, type LabelSearch } from '../activity/search.ts';
 
 /** Search parameters of the operators' pages. Values of an address may be anything. */
 
@@ -45,13 +46,12 @@ export const call_statuses = [
   { value: 'failed', label: 'Failed' },
 ] as const;
 
-export type CallsSearch = {
+export type CallsSearch = LabelSearch & {
   of?: (typeof call_kinds)[number]['value'] | undefined;
   account?: string | undefined;
   model?: string | undefined;
   route?: string | undefined;
   status?: (typeof call_statuses)[number]['value'] | undefined;
-  error?: string | undefined;
   period?: Period | undefined;
 };
 
@@ -62,7 +62,7 @@ export function readCallsSearch(search: Search): CallsSearch {
     model: textOf(search, 'model'),
     route: textOf(search, 'route'),
     status: call_statuses.find(({ value }) => value === search['status'])?.value,
-    error: textOf(search, 'error'),
+    ...readLabelSearch(search),
     period: periodNamed(search['period']),
   };
 }
