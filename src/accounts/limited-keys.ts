@@ -15,8 +15,8 @@ const open_to_limited: readonly { method: 'GET' | 'POST' | 'DELETE'; path: RegEx
   { method: 'POST', path: /^\/v1\/(?:chat\/completions|completions|embeddings|rerank|moderations)$/ },
   { method: 'POST', path: /^\/v2\/rerank$/ },
   { method: 'POST', path: /^\/v1\/messages(?:\/count_tokens)?$/ },
-  { method: 'POST', path: /^\/v1\/responses(?:\/input_tokens)?$/ },
-  { method: 'POST', path: /^\/v1\/(?:generate|files)$/ },
+  { method: 'POST', path: /^\/v1\/responses(?:\/input_tokens|\/compact)?$/ },
+  { method: 'POST', path: /^\/v1\/(?:generate|estimate)$/ },
   { method: 'POST', path: /^\/v1\/images\/(?:generations|edits|variations)$/ },
   { method: 'POST', path: /^\/v1\/audio\/(?:speech|transcriptions|translations)$/ },
   { method: 'GET', path: /^\/v1\/(?:calls|speed|usage|usage\/refusals)$/ },
@@ -26,7 +26,15 @@ const open_to_limited: readonly { method: 'GET' | 'POST' | 'DELETE'; path: RegEx
   { method: 'GET', path: /^\/v1\/tasks(?:\/\{id\})?$/ },
   { method: 'POST', path: /^\/v1\/tasks\/\{id\}\/(?:cancel|links)$/ },
   { method: 'DELETE', path: /^\/v1\/tasks\/\{id\}\/output$/ },
+  ...everyCall(/^\/v1\/(?:files|videos|uploads|batches)(?:\/|$)/),
+  ...everyCall(/^\/v1beta\/files(?:\/|$)/),
+  { method: 'POST', path: /^\/upload\/v1(?:beta)?\/files$/ },
 ];
+
+/** Returns all calls of a resource whose rows have the key that made them. */
+function everyCall(path: RegExp) {
+  return (['GET', 'POST', 'DELETE'] as const).map((method) => ({ method, path }));
+}
 
 /** Tells whether keys of limited members may call an endpoint. */
 export function isOpenToLimited(endpoint: { method: string; path: string }): boolean {
@@ -37,7 +45,7 @@ export function isOpenToLimited(endpoint: { method: string; path: string }): boo
 export function checkLimitedKey({ key }: Caller, endpoint: { method: string; path: string }): void {
   if (!key.is_limited || isOpenToLimited(endpoint)) return;
   const message =
-    'This key is limited to its project: it calls models, and reads the tasks, calls, usage and speed of its project. Use a key of a member who sees all of the account for this.';
+    'This key is limited to its project: it calls models, and has the tasks, calls, files, videos, batches, usage and speed of its project. Use a key of a member who sees all of the account for this.';
   throw new ApiError('forbidden', message, {
     code: 'limited_to_projects',
     headers: { 'x-should-retry': 'false' },

@@ -21,7 +21,8 @@ export const estimate: Endpoint<Parts> = {
   docs: {
     tag: 'Tasks',
     summary: 'Estimate a task',
-    description: 'Takes the body of POST /v1/generate and returns the amount to hold. Nothing is created or held.',
+    description:
+      'Takes the body of POST /v1/generate and returns the amount to hold. Nothing is created or held. `available` is null for a key that is limited to a project.',
     body: {
       schema: generate_body,
       examples: { image: { model: 'sandbox/image', input: { prompt: 'a red bicycle' } } },
@@ -33,8 +34,10 @@ export const estimate: Endpoint<Parts> = {
 };
 
 async function handleEstimate(app: Parts, call: Call): Promise<Answer> {
-  const { estimated_cost, available, obstacle } = await weigh(app, call.caller, call);
-  return { status: 200, body: { estimated_cost, available, allowed: obstacle === null } };
+  const { caller } = call;
+  const { estimated_cost, available, obstacle } = await weigh(app, caller, call);
+  const shown = caller.key.is_limited ? null : available; // the balance is about the whole account
+  return { status: 200, body: { estimated_cost, available: shown, allowed: obstacle === null } };
 }
 
 /** Reasons why a task cannot be created now. */

@@ -1,5 +1,6 @@
 import { stat } from 'node:fs/promises';
 import { Type } from 'typebox';
+import { reaches } from '../accounts/limited-keys.ts';
 import { isObject, type JsonObject } from '../catalog/model.ts';
 import { ApiError } from '../errors.ts';
 import { takeTempFiles } from '../files/temp-files.ts';
@@ -265,11 +266,13 @@ const cancel_upload: Endpoint<KeepParts> = {
   },
 };
 
+/** An upload of another account, or out of reach of the key, is as unknown as one that never was. */
 async function find({ db }: KeepParts, call: Call): Promise<UploadSession> {
-  const session_id = call.params['id'] ?? '';
-  const name = { account_id: call.caller.account.id, id: session_id };
+  const { caller, params } = call;
+  const session_id = params['id'] ?? '';
+  const name = { account_id: caller.account.id, id: session_id };
   const session = isId('upload', session_id) ? await findSession(db, name) : undefined;
-  if (session?.kind !== 'parts') throw unknown(call);
+  if (session?.kind !== 'parts' || !(await reaches(db, caller, session.key_id))) throw unknown(call);
   return session;
 }
 

@@ -347,7 +347,7 @@ export const feedback = Type.Object(
 
 export const estimate = Type.Object({
   estimated_cost: cost,
-  available: cost,
+  available: nullable(cost),
   allowed: Type.Boolean({ description: 'False if POST /v1/generate would answer 402, 403 or 429 now.' }),
 });
 

@@ -1,7 +1,9 @@
 import { Type } from 'typebox';
+import { findUpload } from '../accounts/caller-files.ts';
+import { keysSeenBy } from '../accounts/limited-keys.ts';
 import { reading, type ReadParts } from '../db/reads.ts';
 import { ApiError } from '../errors.ts';
-import { deleteFile, findFile, listFiles, type CallerFile, type FileName } from '../files/files.ts';
+import { deleteFile, listFiles, type CallerFile } from '../files/files.ts';
 import { isId } from '../lib/ids.ts';
 import { refuseBlocked } from './blocked.ts';
 import type { Answer, Call, Endpoint, ParameterDocs, Query } from '../http/endpoint.ts';
@@ -11,7 +13,7 @@ import { keepUpload, type KeepParts } from './keep-upload.ts';
 import { serveStored } from './files.ts';
 import type { Form } from '../http/form.ts';
 import { oneOf, wholeNumber } from '../http/query.ts';
-import { uploaded_file, listOf, too_slow } from './schemas.ts';
+import { uploaded_file, limited_key_docs, listOf, too_slow } from './schemas.ts';
 import { withForm } from '../http/spooled-form.ts';
 
 /** The parts of the app that keeping and reading files takes. */
@@ -114,7 +116,7 @@ export const list_files: Endpoint<FileParts> = {
   docs: {
     tag: 'Files',
     summary: 'List files',
-    description: 'The files of the account that have not expired.',
+    description: `The files of the account that have not expired. ${limited_key_docs}`,
     query: {
       limit: {
         description: 'Number of files.',
@@ -136,18 +138,16 @@ async function handleList(app: Parts, call: Call): Promise<Answer> {
   const [after, before] = [['after', 'after_id', 'page'], ['before_id']].map((names) => cursorIn(query, names));
   const order = oneOf(query, 'order', ['asc', 'desc']) ?? 'desc';
   const other = order === 'asc' ? 'desc' : 'asc';
+  const db = reading(app, { key: caller.account.id, gone });
   const filter = {
+    ...(await keysSeenBy(db, caller)),
     account_id: caller.account.id,
     limit: wholeNumber(query, 'limit', { min: 1, max: list_limit_max }) ?? view.limit_default,
     order: before === undefined ? order : other,
     after: before ?? after,
     purpose: query.get('purpose')?.replaceAll('\0', ''), // no text of the database has it
   } as const;
-  const { files, has_more } = await listFiles(
-    reading(app, { key: caller.account.id, gone }),
-    filter,
-    new Date(app.clock.now()),
-  );
+  const { files, has_more } = await listFiles(db, filter, new Date(app.clock.now()));
   return { status: 200, body: view.list(before === undefined ? files : files.toReversed(), has_more) };
 }
 
@@ -227,23 +227,16 @@ export const delete_file: Endpoint<FileParts> = {
 };
 
 async function handleDelete(app: Parts, call: Call): Promise<Answer> {
-  const name = readName(call);
-  if (!(await deleteFile(app, name, new Date(app.clock.now())))) throw unknown(name.id);
-  return { status: 200, body: viewFor(call).deleted(name.id) };
+  const { account_id, id: file_id } = await find(app, call);
+  if (!(await deleteFile(app, { account_id, id: file_id }, new Date(app.clock.now())))) throw unknown(file_id);
+  return { status: 200, body: viewFor(call).deleted(file_id) };
 }
 
-async function find({ db, clock }: Parts, call: Call): Promise<CallerFile> {
-  const name = readName(call);
-  const file = await findFile(db, name, new Date(clock.now()));
-  if (!file || file.task_id !== null) throw unknown(name.id);
-  return file;
-}
-
-/** A file of another account is as unknown as one that never was. */
-function readName({ caller, params }: Call): FileName {
+async function find({ db, clock }: Parts, { caller, params }: Call): Promise<CallerFile> {
   const file_id = params['id'] ?? '';
-  if (!isId('file', file_id)) throw unknown(file_id);
-  return { account_id: caller.account.id, id: file_id };
+  const file = isId('file', file_id) ? await findUpload(db, caller, file_id, new Date(clock.now())) : undefined;
+  if (!file) throw unknown(file_id);
+  return file;
 }
 
 function unknown(file_id: string): ApiError {

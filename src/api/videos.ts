@@ -1,4 +1,5 @@
 import Type from 'typebox';
+import { keysSeenBy, reaches } from '../accounts/limited-keys.ts';
 import type { Db } from '../db/database.ts';
 import { reading, type ReadParts } from '../db/reads.ts';
 import type { Storage } from '../storage/storage.ts';
@@ -21,7 +22,7 @@ import {
 } from './media-call.ts';
 import { video, videos_body, videos_form } from './media-schemas.ts';
 import { oneOf, wholeNumber } from '../http/query.ts';
-import { listOf, too_slow } from './schemas.ts';
+import { limited_key_docs, listOf, too_slow } from './schemas.ts';
 import { videoView } from './video-view.ts';
 import { completions_errors } from '../styles/completions/errors.ts';
 
@@ -95,7 +96,7 @@ export const list_videos: Endpoint<Parts> = {
   docs: {
     tag: 'Media for SDKs',
     summary: 'List videos',
-    description: 'The videos of the account, including those created by POST /v1/generate.',
+    description: `The videos of the account, including those created by POST /v1/generate. ${limited_key_docs}`,
     query: {
       limit: {
         description: 'Number of videos.',
@@ -114,7 +115,9 @@ async function handleList(app: Parts, { caller, query, gone }: Call): Promise<An
   if (after !== undefined && !isId('task', after)) {
     throw new ApiError('invalid_request', 'after must be the id of a video.', { param: 'after' });
   }
-  const { videos, has_more } = await listVideos(reading(app, { key: caller.account.id, gone }), {
+  const db = reading(app, { key: caller.account.id, gone });
+  const { videos, has_more } = await listVideos(db, {
+    ...(await keysSeenBy(db, caller)),
     account_id: caller.account.id,
     limit: wholeNumber(query, 'limit', { min: 1, max: limit_max }) ?? 20,
     order: oneOf(query, 'order', ['asc', 'desc']) ?? 'desc',
@@ -220,11 +223,11 @@ export const change_videos: Endpoint<unknown>[] = unchanged.map((path) => ({
   },
 }));
 
-/** A video of another account is as unknown as one that never was. */
+/** A video of another account, or out of reach of the key, is as unknown as one that never was. */
 async function find(db: Db, { caller, params }: Call): Promise<VideoTask> {
   const video_id = params['id'] ?? '';
   const row = isId('task', video_id) ? await loadVideo(db, caller.account.id, video_id) : undefined;
-  if (row) return row;
+  if (row && (await reaches(db, caller, row.key_id))) return row;
   throw new ApiError('not_found', `There is no video ${JSON.stringify(video_id.slice(0, 60))}.`, { param: 'id' });
 }
 

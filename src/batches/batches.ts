@@ -1,6 +1,8 @@
+import { conditionsOf } from '../db/conditions.ts';
 import type { Queryable } from '../db/database.ts';
 import { oneRow } from '../db/one-row.ts';
 import { recordText } from '../db/record.ts';
+import { keyConditions, type KeysOfProjects } from '../money/key-budgets.ts';
 import { live_keys } from '../queue/pgboss-tables.ts';
 
 /** Batches: files of calls that workers make within a day, and whose answers are files again. */
@@ -74,11 +76,17 @@ export async function findBatch(db: Queryable, { account_id, id }: BatchName): P
 /** Batches of an account, newest first, behind the id `after`. */
 export async function listBatches(
   db: Queryable,
-  { account_id, after, limit }: { account_id: string; after: string | undefined; limit: number },
+  {
+    account_id,
+    after,
+    limit,
+    ...keys
+  }: KeysOfProjects & { account_id: string; after: string | undefined; limit: number },
 ): Promise<{ batches: Batch[]; has_more: boolean }> {
+  const { text, values } = conditionsOf([['account_id = ?', account_id], ['id < ?', after], ...keyConditions(keys)]);
   const rows = await db.query<Batch>(
-    `select ${columns} from batches where account_id = $1 and ($2::text is null or id < $2) order by id desc limit $3`,
-    [account_id, after ?? null, limit + 1],
+    `select ${columns} from batches where ${text} order by id desc limit $${values.length + 1}`,
+    [...values, limit + 1],
   );
   return { batches: rows.slice(0, limit), has_more: rows.length > limit };
 }

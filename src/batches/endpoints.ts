@@ -1,11 +1,13 @@
+import { findUpload } from '../accounts/caller-files.ts';
+import { keysSeenBy, reaches } from '../accounts/limited-keys.ts';
 import { isObject, type JsonObject } from '../catalog/model.ts';
 import type { CatalogHolder } from '../catalog/catalog.ts';
 import type { Db } from '../db/database.ts';
 import { reading, type ReadParts } from '../db/reads.ts';
 import { ApiError } from '../errors.ts';
 import { refuseBlocked } from '../api/blocked.ts';
+import { limited_key_docs } from '../api/schemas.ts';
 import { expires_s_min } from '../api/uploads.ts';
-import { findFile } from '../files/files.ts';
 import type { Answer, Call, Endpoint, ParameterDocs } from '../http/endpoint.ts';
 import { wholeNumber } from '../http/query.ts';
 import type { Clock } from '../lib/clock.ts';
@@ -114,9 +116,9 @@ async function createBatch(app: Parts, call: Call): Promise<Answer> {
   const now = new Date(app.clock.now());
   const batch = { ...readFields(app, body), account_id: caller.account.id, key_id: caller.key.id };
   const file = isId('file', batch.input_file_id)
-    ? await findFile(app.db, { account_id: batch.account_id, id: batch.input_file_id }, now)
+    ? await findUpload(app.db, caller, batch.input_file_id, now)
     : undefined;
-  if (!file || file.task_id !== null) {
+  if (!file) {
     throw mistake('input_file_id', 'names no file of this account: upload it with POST /v1/files', 'file_not_found');
   }
   const name = { account_id: batch.account_id, id: newId('batch', now.getTime()) };
@@ -167,7 +169,7 @@ const list_batches: Endpoint<Parts> = {
   docs: {
     tag: 'Batches',
     summary: 'List batches',
-    description: 'Newest first.',
+    description: `Newest first. ${limited_key_docs}`,
     query: {
       limit: {
         description: 'Number of batches.',
@@ -182,7 +184,8 @@ const list_batches: Endpoint<Parts> = {
     if (after !== undefined && !isId('batch', after)) throw mistake('after', 'must be the id of a batch');
     const limit = wholeNumber(query, 'limit', { min: 1, max: list_limit_max }) ?? list_limit_default;
     const db = reading(app, { key: caller.account.id, gone });
-    const { batches, has_more } = await listBatches(db, { account_id: caller.account.id, after, limit });
+    const filter = { account_id: caller.account.id, after, limit, ...(await keysSeenBy(db, caller)) };
+    const { batches, has_more } = await listBatches(db, filter);
     const ends = { first_id: batches[0]?.id ?? null, last_id: batches.at(-1)?.id ?? null };
     return { status: 200, body: { object: 'list', data: batches.map(rendered), ...ends, has_more } };
   },
@@ -228,10 +231,12 @@ const cancel_batch: Endpoint<Parts> = {
   },
 };
 
-/** A batch of another account is as unknown as one that never was. */
+/** A batch of another account, or out of reach of the key, is as unknown as one that never was. */
 async function find({ db }: Parts, { caller, params }: Call): Promise<Batch | undefined> {
   const batch_id = params['id'] ?? '';
-  return isId('batch', batch_id) ? findBatch(db, { account_id: caller.account.id, id: batch_id }) : undefined;
+  if (!isId('batch', batch_id)) return undefined;
+  const batch = await findBatch(db, { account_id: caller.account.id, id: batch_id });
+  return batch && (await reaches(db, caller, batch.key_id)) ? batch : undefined;
 }
 
 function answer(batch: Batch | undefined, batch_id = ''): Answer {

@@ -1,7 +1,9 @@
+import { conditionsOf } from '../db/conditions.ts';
 import type { Queryable } from '../db/database.ts';
 import { recordText } from '../db/record.ts';
 import { failpoint } from '../lib/failpoint.ts';
 import { newId } from '../lib/ids.ts';
+import { keyConditions, type KeysOfProjects } from '../money/key-budgets.ts';
 import { storageKey } from '../storage/key.ts';
 import type { Document } from '../storage/document.ts';
 import type { Probe } from '../storage/probe-result.ts';
@@ -159,7 +161,7 @@ async function addRow(
   return outcome;
 }
 
-export type FileName = { account_id: string; id: string };
+type FileName = { account_id: string; id: string };
 
 /** A file that its account can use now. */
 export async function findFile(
@@ -188,7 +190,7 @@ export async function findFileByName(
   return rows[0];
 }
 
-export type FileFilter = {
+export type FileFilter = KeysOfProjects & {
   account_id: string;
   limit: number;
   order: 'asc' | 'desc';
@@ -203,13 +205,18 @@ export async function listFiles(
   filter: FileFilter,
   now: Date,
 ): Promise<{ files: CallerFile[]; has_more: boolean }> {
-  const { account_id, limit, order, after = null, purpose = null } = filter;
+  const { account_id, limit, order, after, purpose } = filter;
+  const { text, values } = conditionsOf([
+    ['account_id = ?', account_id],
+    ['expires_at > ?', now],
+    [`id ${order === 'asc' ? '>' : '<'} ?`, after],
+    ['purpose = ?', purpose],
+    ...keyConditions(filter),
+  ]);
   const rows = await db.query<CallerFile>(
-    `select ${columns} from files
-      where account_id = $1 and task_id is null and ready and expires_at > $2
-        and ($3::text is null or id ${order === 'asc' ? '>' : '<'} $3) and ($4::text is null or purpose = $4)
-      order by id ${order} limit $5`,
-    [account_id, now, after, purpose, limit + 1],
+    `select ${columns} from files where ${text} and task_id is null and ready
+      order by id ${order} limit $${values.length + 1}`,
+    [...values, limit + 1],
   );
   return { files: rows.slice(0, limit), has_more: rows.length > limit };
 }

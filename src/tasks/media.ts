@@ -4,12 +4,12 @@ import type { Providers } from '../providers/open.ts';
 import { mediaForm } from '../providers/provider.ts';
 import type { Semaphore } from '../concurrency/semaphore.ts';
 import type { Caller } from '../accounts/authenticate.ts';
-import { reaches } from '../accounts/limited-keys.ts';
+import { findUpload } from '../accounts/caller-files.ts';
 import { mediaTexts, replaceMedia } from '../catalog/media-fields.ts';
 import type { JsonObject, MediaField, Model } from '../catalog/model.ts';
 import type { Durations } from '../catalog/price.ts';
 import { ApiError } from '../errors.ts';
-import { findFile, type CallerFile } from '../files/files.ts';
+import type { CallerFile } from '../files/files.ts';
 import type { RequestTempFiles } from '../files/temp-files.ts';
 import { checkUserUrl, type AddressRules } from '../net/address.ts';
 import { dataUrlBytesMax, isDataUrl, readDataUrl } from '../lib/data-url.ts';
@@ -104,7 +104,7 @@ async function readSource(parts: MediaParts, caller: Caller, request: SourceRequ
   const attachment = attached.attachments?.get(text);
   if (attachment) return useAttachment(parts, attachment, request);
   if (isDataUrl(text)) return readInline(parts, caller, request);
-  if (isId('file', text)) return findUpload(parts, caller, request);
+  if (isId('file', text)) return useUpload(parts, caller, request);
   if (!/^https?:/i.test(text)) throw wrong(place, 'must be an http(s) link, a data URL or the id of an uploaded file.');
   if (text.length > url_length_max) throw wrong(place, `may have at most ${url_length_max} characters.`);
   const problem = checkUserUrl(text, parts.addressRules());
@@ -133,10 +133,9 @@ async function readInline(parts: MediaParts, caller: Caller, { text, place, mode
   return { type: 'bytes', content: inline.bytes, probe: await measure(parts, caller, inline.bytes, place) };
 }
 
-async function findUpload(parts: MediaParts, caller: Caller, { text, place, model }: SourceRequest): Promise<Source> {
-  const file = await findFile(parts.db, { account_id: caller.account.id, id: text }, new Date(parts.clock.now()));
-  if (!file || file.task_id !== null || !(await reaches(parts.db, caller, file.key_id)))
-    throw wrong(place, `must be the id of one of your files: there is no ${text}.`);
+async function useUpload(parts: MediaParts, caller: Caller, { text, place, model }: SourceRequest): Promise<Source> {
+  const file = await findUpload(parts.db, caller, text, new Date(parts.clock.now()));
+  if (!file) throw wrong(place, `must be the id of one of your files: there is no ${text}.`);
   const size_bytes_max = largest(parts, model);
   if (file.size_bytes > size_bytes_max) throw tooLarge(place, size_bytes_max);
   return { type: 'upload', file };

@@ -421,6 +421,8 @@ describe('a key of a limited member', () => {
     const next = { model: 'sandbox/chat', input: 'And?', previous_response_id: id };
     const continued = await call(secret, '/v1/responses', next);
     expect(continued.text).not.toContain(marker);
+    const shortened = await call(secret, '/v1/responses/compact', next);
+    expect([shortened.status, shortened.text.includes(marker)], shortened.text).toEqual([200, false]);
     const repeated = { model: 'sandbox/image', input: { prompt: 'Mine', width: 16, height: 16 } };
     const replayed = await call(secret, '/v1/generate', repeated, { 'idempotency-key': `shared ${marker}` });
     expect(replayed.status, replayed.text).toBe(202);
@@ -474,10 +476,38 @@ describe('a key of a limited member', () => {
   });
 });
 
-/** Each of them answers nothing that another project made: see the tests above, and test/dashboard/limited-reads.test.ts. */
+/** Each of them answers nothing that another project made: see the tests above, limited-reads.test.ts and limited-files.test.ts. */
 const open_endpoints = [
   'POST /v1/generate',
+  'POST /v1/estimate',
+  'GET /v1/files',
   'POST /v1/files',
+  'GET /v1/files/{id}',
+  'GET /v1/files/{id}/content',
+  'DELETE /v1/files/{id}',
+  'GET /v1beta/files',
+  'GET /v1beta/files/{name}',
+  'DELETE /v1beta/files/{name}',
+  'POST /upload/v1/files',
+  'POST /upload/v1beta/files',
+  'POST /v1/uploads',
+  'POST /v1/uploads/{id}/parts',
+  'POST /v1/uploads/{id}/complete',
+  'POST /v1/uploads/{id}/cancel',
+  'GET /v1/videos',
+  'POST /v1/videos',
+  'GET /v1/videos/{id}',
+  'GET /v1/videos/{id}/content',
+  'DELETE /v1/videos/{id}',
+  'POST /v1/videos/edits',
+  'POST /v1/videos/extensions',
+  'POST /v1/videos/{id}/edits',
+  'POST /v1/videos/{id}/extensions',
+  'POST /v1/videos/{id}/remix',
+  'GET /v1/batches',
+  'POST /v1/batches',
+  'GET /v1/batches/{id}',
+  'POST /v1/batches/{id}/cancel',
   'GET /v1/tasks',
   'GET /v1/tasks/{id}',
   'GET /v1/calls',
@@ -511,6 +541,7 @@ const open_endpoints = [
   'POST /v1/moderations',
   'POST /v1/rerank',
   'POST /v1/responses',
+  'POST /v1/responses/compact',
   'POST /v1/responses/input_tokens',
   'POST /v1beta/models/{+name}',
   'POST /v2/rerank',

@@ -15,7 +15,7 @@ type Codebase = {
 const service: Codebase = {
   root: 'src/',
   modules: (
-    'lib concurrency metrics json-schema config tracing errors net db embedded-postgres queue leases limits storage files money accounts billing catalog ' +
+    'lib concurrency metrics json-schema config tracing errors net db embedded-postgres queue leases limits storage money files accounts billing catalog ' +
     'webhooks web-search styles providers routing tasks feedback contents app chat conversations test-calls backup monitoring alerts http api mcp batches dashboard server worker main cli'
   ).split(' '),
   moduleOf: (path) => (path.split('/')[1] ?? '').replace(/\.tsx?$/, ''),

@@ -56,7 +56,7 @@ export type TaskError = {
 
 export type Estimate = {
   estimated_cost: Cost;
-  available: Cost;
+  available: Cost | null;
   /** False if POST /v1/generate would answer 402, 403 or 429 now. */
   allowed: boolean;
 };
@@ -704,6 +704,8 @@ export type ListCallsQuery = {
   status?: 'queued' | 'running' | 'succeeded' | 'failed' | undefined;
   /** Only calls that failed with this `error_type`. */
   error?: string | undefined;
+  /** Only chat calls that were answered with this status, such as 429; 499 if their caller did not wait. */
+  http_status?: number | undefined;
   /** Only of this end user. */
   user?: string | undefined;
   /** Only calls with this tag in `metadata.tags`. */

@@ -1,5 +1,7 @@
+import { findUpload, findUploadByName } from '../../accounts/caller-files.ts';
+import { keysSeenBy } from '../../accounts/limited-keys.ts';
 import { ApiError } from '../../errors.ts';
-import { deleteFile, findFile, findFileByName, listFiles, type CallerFile } from '../../files/files.ts';
+import { deleteFile, listFiles, type CallerFile } from '../../files/files.ts';
 import { reading, type ReadParts } from '../../db/reads.ts';
 import type { Answer, Call, Endpoint, ParameterDocs } from '../../http/endpoint.ts';
 import { wholeNumber } from '../../http/query.ts';
@@ -9,6 +11,7 @@ import type { Storage } from '../../storage/storage.ts';
 import { gemini_errors } from '../../styles/gemini/errors.ts';
 import { geminiFile } from '../file-views.ts';
 import { serveStored } from '../files.ts';
+import { limited_key_docs } from '../schemas.ts';
 
 /** The files of an account as the SDKs of Gemini read and delete them. */
 
@@ -36,7 +39,7 @@ const list_files: Endpoint<GeminiFileParts> = {
   docs: {
     tag: 'Files',
     summary: "List files in Gemini's style",
-    description: 'The files of the account, newest first, whatever style they were uploaded in.',
+    description: `The files of the account, newest first, whatever style they were uploaded in. ${limited_key_docs}`,
     query: {
       pageSize: {
         description: 'Number of files.',
@@ -54,14 +57,15 @@ async function answerList(app: GeminiFileParts, { caller, query, gone }: Call): 
   if (token !== '' && !isId('file', token)) {
     throw new ApiError('invalid_request', 'pageToken is none of this list.', { param: 'pageToken' });
   }
+  const db = reading(app, { key: caller.account.id, gone });
   const filter = {
+    ...(await keysSeenBy(db, caller)),
     account_id: caller.account.id,
     limit: wholeNumber(query, 'pageSize', { min: 1, max: page_size_max }) ?? page_size_default,
     order: 'desc',
     after: token === '' ? undefined : token,
     purpose: undefined,
   } as const;
-  const db = reading(app, { key: caller.account.id, gone });
   const { files, has_more } = await listFiles(db, filter, new Date(app.clock.now()));
   const base_url = app.base_url();
   const next = has_more ? files.at(-1)?.id : undefined;
@@ -148,16 +152,15 @@ export function orInGemini<App extends GeminiFileParts>(
   };
 }
 
-/** An upload of the account, by its id or by the name that it was given. */
+/** An upload that the caller reaches, by its id or by the name that it was given. */
 async function find({ db, clock }: GeminiFileParts, { caller }: Call, file_name: string): Promise<CallerFile> {
   const now = new Date(clock.now());
-  const account_id = caller.account.id;
   const file = isId('file', file_name)
-    ? await findFile(db, { account_id, id: file_name }, now)
+    ? await findUpload(db, caller, file_name, now)
     : is_name.test(file_name)
-      ? await findFileByName(db, account_id, file_name, now)
+      ? await findUploadByName(db, caller, file_name, now)
       : undefined;
-  if (!file || file.task_id !== null) throw unknown(file_name);
+  if (!file) throw unknown(file_name);
   return file;
 }
 

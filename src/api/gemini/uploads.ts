@@ -167,6 +167,12 @@ function readAbout(body: Record<string, unknown>, call: Call): About {
   if (name !== undefined && !is_name.test(name)) {
     throw mistake('file.name', 'must be files/ and up to 40 lower-case letters, digits and dashes, none at its ends');
   }
+  // A name that is taken would say that another project has such a file.
+  if (name !== undefined && call.caller.key.is_limited)
+    throw mistake(
+      'file.name',
+      'must be left out: names are of the whole account, and this key is limited to its project',
+    );
   const display_name = plainText(readText(file, 'displayName', 'file.displayName') ?? '');
   const filename = display_name === '' ? plainName(headerOf(call, 'x-goog-upload-file-name')) : display_name;
   return { filename, name };

@@ -64,7 +64,7 @@ class TaskError(TypedDict):
 
 class Estimate(TypedDict):
     estimated_cost: Cost
-    available: Cost
+    available: Cost | None
     #: False if POST /v1/generate would answer 402, 403 or 429 now.
     allowed: bool
 
