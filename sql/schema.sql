@@ -515,7 +515,7 @@ create table chat_calls (
 );
 CREATE INDEX chat_calls_by_time ON chat_calls USING btree (created_at);
 CREATE INDEX chat_calls_failed ON chat_calls USING btree (account_id, id) WHERE (status >= 400);
-CREATE INDEX chat_calls_failed_by_time ON chat_calls USING btree (created_at) WHERE (status >= 400);
+CREATE INDEX chat_calls_failed_by_time ON chat_calls USING btree (created_at, status, error_type) WHERE (status >= 400);
 CREATE INDEX chat_calls_gone_wrong ON chat_calls USING btree (created_at) WHERE ((status >= 500) OR (jsonb_array_length(attempts) > 1));
 CREATE INDEX chat_calls_of_words ON chat_calls USING gin (call_words(account_id, end_user, metadata, error_type, status)) WITH (fastupdate=off) WHERE ((end_user IS NOT NULL) OR (metadata IS NOT NULL) OR (status >= 400));
 

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { listBatches } from '../../src/batches/batches.ts';
 import type { NewKeyView } from '../../src/dashboard/views/keys.ts';
 import { listFiles } from '../../src/files/files.ts';
@@ -111,14 +111,14 @@ async function makeBatch(key: string, name: string): Promise<{ input: string; ba
   const fields = { input_file_id: input, endpoint: line.url, completion_window: '24h', metadata: { name } };
   const { id: batch } = await made(key, '/v1/batches', { body: fields });
   const read = () => made<{ status: string; output_file_id: string }>(key, `/v1/batches/${batch}`);
-  await expect.poll(async () => (await read()).status, patience).toBe('completed');
+  await vi.waitUntil(async () => (await read()).status === 'completed', patience);
   return { input, batch, output: (await read()).output_file_id };
 }
 
 async function makeVideo(key: string, name: string): Promise<string> {
   const { id } = await made(key, '/v1/videos', { body: { model: 'sandbox/video', prompt: name, seconds: '1' } });
-  const status = async () => (await made<{ status: string }>(key, `/v1/videos/${id}`)).status;
-  await expect.poll(status, patience).toBe('completed');
+  const read = () => made<{ status: string }>(key, `/v1/videos/${id}`);
+  await vi.waitUntil(async () => (await read()).status === 'completed', patience);
   return id;
 }
 
