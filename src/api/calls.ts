@@ -45,7 +45,8 @@ export const list_calls: Endpoint<Parts> = {
       status: { description: 'Only this status.', schema: { enum: [...statuses] } },
       error: text('Only calls that failed with this `error_type`.'),
       http_status: {
-        description: 'Only chat calls that were answered with this status, such as 429; 499 if their caller did not wait.',
+        description:
+          'Only chat calls that were answered with this status, such as 429; 499 if their caller did not wait.',
         schema: { type: 'integer', minimum: http_status.min, maximum: http_status.max },
       },
       user: text('Only of this end user.'),

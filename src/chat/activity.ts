@@ -175,9 +175,7 @@ function timePart(id: string): string {
 }
 
 /** A task or a chat call in a list of all accounts. Nothing in it is an input or an answer. */
-type AccountLine =
-  | { what: 'task'; line: PlainTaskLine }
-  | { what: 'chat'; line: RecordLine & { account_id: string } };
+type AccountLine = { what: 'task'; line: PlainTaskLine } | { what: 'chat'; line: RecordLine & { account_id: string } };
 
 /**
  * Lines of all accounts in a time, the newest first: for operators. Of the filters by labels it has those of failures: the

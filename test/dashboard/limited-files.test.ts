@@ -70,7 +70,7 @@ async function call(key: string, path: string, { method, body, headers = {} }: S
   return { status: response.status, text: await response.text(), headers: response.headers };
 }
 
-async function made<T = { id: string }>(key: string, path: string, sent: Sent = {}): Promise<T> {
+async function answerOf<T = { id: string }>(key: string, path: string, sent: Sent = {}): Promise<T> {
   const { status, text } = await call(key, path, sent);
   expect(status, `${path} answered ${text.slice(0, 300)}`).toBe(200);
   return JSON.parse(text) as T;
@@ -84,7 +84,7 @@ function formOf(field: string, content: string, filename: string, purpose?: stri
 }
 
 const upload = async (key: string, name: string, content = `${name} in a file`, purpose = 'user_data') =>
-  (await made(key, '/v1/files', { body: formOf('file', content, `${name}.txt`, purpose) })).id;
+  (await answerOf(key, '/v1/files', { body: formOf('file', content, `${name}.txt`, purpose) })).id;
 
 /** Begins an upload in Gemini's style; without a name the service chooses one. */
 const begin = (key: string, file: object) =>
@@ -100,7 +100,7 @@ async function uploadChunk(key: string, file: object, content: string): Promise<
   const headers = { 'x-goog-upload-command': 'upload, finalize', 'x-goog-upload-offset': '0' };
   const path = at.pathname + at.search;
   return (
-    (await made<{ file: { uri: string } }>(key, path, { body: content, headers })).file.uri.split('/').at(-1) ?? ''
+    (await answerOf<{ file: { uri: string } }>(key, path, { body: content, headers })).file.uri.split('/').at(-1) ?? ''
   );
 }
 
@@ -109,15 +109,15 @@ async function makeBatch(key: string, name: string): Promise<{ input: string; ba
   const line = { custom_id: name, method: 'POST', url: '/v1/chat/completions', body };
   const input = await upload(key, name, JSON.stringify(line), 'batch');
   const fields = { input_file_id: input, endpoint: line.url, completion_window: '24h', metadata: { name } };
-  const { id: batch } = await made(key, '/v1/batches', { body: fields });
-  const read = () => made<{ status: string; output_file_id: string }>(key, `/v1/batches/${batch}`);
+  const { id: batch } = await answerOf(key, '/v1/batches', { body: fields });
+  const read = () => answerOf<{ status: string; output_file_id: string }>(key, `/v1/batches/${batch}`);
   await vi.waitUntil(async () => (await read()).status === 'completed', patience);
   return { input, batch, output: (await read()).output_file_id };
 }
 
 async function makeVideo(key: string, name: string): Promise<string> {
-  const { id } = await made(key, '/v1/videos', { body: { model: 'sandbox/video', prompt: name, seconds: '1' } });
-  const read = () => made<{ status: string }>(key, `/v1/videos/${id}`);
+  const { id } = await answerOf(key, '/v1/videos', { body: { model: 'sandbox/video', prompt: name, seconds: '1' } });
+  const read = () => answerOf<{ status: string }>(key, `/v1/videos/${id}`);
   await vi.waitUntil(async () => (await read()).status === 'completed', patience);
   return id;
 }
@@ -125,8 +125,8 @@ async function makeVideo(key: string, name: string): Promise<string> {
 const session_of = (name: string) => ({ bytes: 5, filename: `${name}.txt`, purpose: 'user_data' });
 
 async function beginSession(key: string, name: string): Promise<{ session: string; part: string }> {
-  const { id: session } = await made(key, '/v1/uploads', { body: session_of(name) });
-  const part = await made(key, `/v1/uploads/${session}/parts`, { body: formOf('data', 'Hello', 'part') });
+  const { id: session } = await answerOf(key, '/v1/uploads', { body: session_of(name) });
+  const part = await answerOf(key, `/v1/uploads/${session}/parts`, { body: formOf('data', 'Hello', 'part') });
   return { session, part: part.id };
 }
 
@@ -326,7 +326,7 @@ describe('a limited key', () => {
     const file = await uploadChunk(limited, { displayName: 'Mine' }, 'Mine in chunks');
     const { session, part } = await beginSession(limited, 'mine');
     const body = { part_ids: [part] };
-    const joined = await made<{ file: { id: string } }>(limited, `/v1/uploads/${session}/complete`, { body });
+    const joined = await answerOf<{ file: { id: string } }>(limited, `/v1/uploads/${session}/complete`, { body });
     const { batch, output } = await makeBatch(limited, 'mine');
     const video = await makeVideo(limited, 'My waves');
     for (const path of [
@@ -351,7 +351,7 @@ describe('a limited key', () => {
   it('estimates what a task costs, without a word about the balance', async () => {
     const body = { model: 'sandbox/image', input: { prompt: 'A boat', width: 16, height: 16 } };
     type Estimate = { estimated_cost: { exact: string }; available: object | null; allowed: boolean };
-    const estimate = (key: string) => made<Estimate>(key, '/v1/estimate', { body });
+    const estimate = (key: string) => answerOf<Estimate>(key, '/v1/estimate', { body });
     const whole = await estimate(own.secret);
     expect(whole).toMatchObject({ available: { currency: 'USD' }, allowed: true });
     expect(await estimate(limited)).toEqual({ ...whole, available: null });
