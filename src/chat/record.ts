@@ -14,7 +14,7 @@ import type { Money } from '../money/money.ts';
 import type { Journal } from '../storage/journal.ts';
 import type { ToolCalls, Usage } from '../styles/conversation.ts';
 import { no_usage } from '../styles/usage.ts';
-import { timeOf, type AllFilter } from '../tasks/list.ts';
+import { time_of_own, timeOf, type AllFilter } from '../tasks/list.ts';
 import { keepPrice, priceIdOf } from './call-prices.ts';
 import { labelConditions, labelsIn, type LabelFilter } from './label-filter.ts';
 import type { PricedRequest } from './priced-request.ts';
@@ -459,8 +459,8 @@ function rangeOf({
     ['account_id = ?', account_id],
     ['id > ?', created_after && firstIdSince('req', Math.max(0, created_after.getTime() - id_slack_ms))],
     ['id < ?', created_before && firstIdSince('req', Math.max(0, created_before.getTime() + id_slack_ms))],
-    ['created_at >= ?', created_after],
-    ['created_at < ?', created_before],
+    [`${time_of_own} >= ?`, created_after],
+    [`${time_of_own} < ?`, created_before],
   ] as const;
 }
 

@@ -77,6 +77,7 @@ const own = () => ({ account_id: big.account_id, limit: 20 });
 const tasks = (filter: object) => (db: Queryable) => listTasks(db, { ...own(), metadata: {}, ...filter });
 const long_ago = new Date(end.getTime() - 40 * 86_400_000);
 const day = () => ({ from: new Date(end.getTime() - 86_400_000), to: end });
+const of_day = () => ({ created_after: day().from, created_before: day().to });
 const days = () => ({ from: new Date(end.getTime() - 31 * 86_400_000), to: end, limit: 20 });
 const place = { created_at: new Date(end.getTime() - 43_200_000), id: 'req_' };
 
@@ -118,6 +119,8 @@ test.each<[name: string, work: (db: Queryable) => Promise<unknown>, pages_max: n
   ['chat calls of a pair', (db) => listRecords(db, { ...own(), metadata: { team: 't1' } }), 700],
   ['chat calls of a status', (db) => listRecords(db, { ...own(), http_status: 429 }), 250],
   ['tasks of a tag that is not there', (db) => listTaskLines(db, { ...own(), tag: 'run-12' }), 700],
+  ['tasks of a day, as lines', (db) => listTaskLines(db, { ...own(), ...of_day() }), 12],
+  ['chat calls of a day', (db) => listRecords(db, { ...own(), ...of_day() }), 12],
   ['tasks of all accounts', (db) => listAllTaskLines(db, { ...day(), limit: 20 }), 150],
   ['tasks of all accounts, further down', (db) => listAllTaskLines(db, { ...day(), limit: 20, after: place }), 150],
   ['chat calls of all accounts', (db) => listAllRecords(db, { ...day(), limit: 20 }), 60],
