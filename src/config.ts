@@ -5,7 +5,7 @@ import { nearest } from './lib/edit-distance.ts';
 
 export type Role = 'all' | 'api' | 'worker';
 
-/** Settings from the environment (CONTRACT, Environment). Only this file reads it. */
+/** Settings from the environment (docs/deploy.md). Only this file reads it. */
 export type Config = {
   port: number;
   host: string;

@@ -1,8 +1,9 @@
 import type { FieldError } from './json-schema/sentences.ts';
 
 /**
- * Every error that a caller can see, defined once: HTTP status and `type` of specification 7.2 and
- * DECISIONS (Errors); the `code` is the word that clients of the official APIs look for. A format of 7.1 renders them: the service's own at the end of this file, others beside their styles.
+ * Every error that a caller can see, defined once: HTTP status and `type` of specification 7.2, and those that
+ * docs/spec-coverage.md adds ("Decisions: errors"). The `code` is the word that clients of the official APIs look for
+ * (decision 83). A format of 7.1 renders them: the service's own at the end of this file, others beside their styles.
  */
 const kinds = {
   invalid_request: { status: 400, type: 'invalid_request' },

@@ -3,7 +3,7 @@ import { ApiError, service_errors, type ErrorKind } from '../src/errors.ts';
 import { completions_errors } from '../src/styles/completions/errors.ts';
 import { messages_errors } from '../src/styles/messages/errors.ts';
 
-/** Specification 7.2, and what DECISIONS adds to it. */
+/** Specification 7.2, and the errors that docs/spec-coverage.md adds to it. */
 const table: [ErrorKind, number, string][] = [
   ['invalid_request', 400, 'invalid_request'],
   ['unauthenticated', 401, 'authentication_error'],

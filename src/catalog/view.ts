@@ -12,7 +12,7 @@ export type PublicPrice = {
 
 export type ModelStatus = 'available' | 'degraded' | 'unavailable';
 
-/** A model in /v1/models: one record that clients of both chat styles can read. */
+/** A model in /v1/models: one record that clients of the OpenAI and Anthropic styles can read. */
 export type ModelRecord = {
   id: string;
   object: 'model';

@@ -24,7 +24,7 @@ export type RoutingParts = { readonly health: RouteHealth; readonly limits: { re
 /**
  * Puts the routes of a call into the order in which they are tried: those of its fallbacks behind its own, open ones last.
  * Rejects with ApiError 502. A model whose every route is open is never refused outright: one call at a time of an
- * account passes, so that the model heals with the first that works (DECISIONS, breakers). Only a model without routes is
+ * account passes, so that the model heals with the first that works (decision 64). Only a model without routes is
  * refused at once.
  */
 export async function routesOf<Priced extends PricedRequest>(

@@ -3,7 +3,10 @@
  * window lets twice the limit through around its edge.
  */
 
-/** Both chat paths share one window; everything that is neither generate nor chat shares another. */
+/**
+ * `chat`: chat of all styles, compaction, embeddings, rankings and moderation share one window. Everything that is
+ * neither this nor generate shares another.
+ */
 export type WindowName = 'generate' | 'chat' | 'other';
 
 /** The answer to one request. Milliseconds are counted from `now_ms` of the call. */

@@ -10,7 +10,7 @@ const walked = `(
   select * from tasks where completed_at > $1::timestamptz and completed_at <= $2::timestamptz
   union all select * from tasks where completed_at is null and $2 = 'infinity')`;
 
-/** Rules between tasks, money and deliveries (DESIGN section 6), for `medley books`. */
+/** Rules between tasks, money and deliveries (ARCHITECTURE.md, The data), for `medley books`. */
 export const task_rules: readonly Rule[] = [
   {
     name: 'what upstreams charge for a task is what the ledger has',

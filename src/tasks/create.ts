@@ -58,7 +58,7 @@ const body_fields = ['model', 'input', 'webhook_url', 'metadata'];
 const url_length_max = 2048;
 
 /**
- * Checks a body of POST /v1/generate in the order of DECISIONS: 400 for the form, 404 for the model,
+ * Checks a body of POST /v1/generate in the order of docs/spec-coverage.md: 400 for the form, 404 for the model,
  * 422 for the input, 422 for the webhook's address; and prices it. Throws ApiError.
  */
 export async function readRequest(

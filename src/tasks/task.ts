@@ -24,7 +24,7 @@ export type TaskErrorType =
   | 'canceled'
   | 'internal_error';
 
-/** One produced file as the caller sees it (DECISIONS, Output items). */
+/** One produced file as the caller sees it (docs/media.md). */
 export type OutputItem = {
   type: 'image' | 'video' | 'audio' | 'text';
   url: string;

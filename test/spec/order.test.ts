@@ -39,7 +39,7 @@ afterEach(() => expectExactBooks(service.app));
 
 type Stage = 'key' | 'window' | 'form' | 'model' | 'input' | 'webhook' | 'routes' | 'pause' | 'balance' | 'limit';
 
-/** The order of DECISIONS, and what each answers. */
+/** The order of checks (docs/spec-coverage.md), and what each answers. */
 const stages: [Stage, status: number, type: string, param?: string][] = [
   ['key', 401, 'authentication_error'],
   ['window', 429, 'rate_limit'],

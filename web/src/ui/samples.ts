@@ -7,7 +7,7 @@ import { literal, samplesIn, type Sample } from './languages.ts';
 
 type SampleRequest = { base_url: string; model: Pick<ModelView, 'id' | 'modality'>; input: Record<string, unknown> };
 
-/** Returns the samples of every kind of model but chat, which has two styles. */
+/** Returns the samples of every kind of model but chat, which has samples by style. */
 export function samplesOf({ base_url, model, input }: SampleRequest): Sample[] {
   const body = { model: model.id, ...input };
   if (model.modality === 'embedding') return embeddingSamples(base_url, body);
