@@ -203,7 +203,7 @@ export async function backgroundResponse(
 /** Whoever makes it hears of this within two seconds. */
 const cancel_wait_ms = 5_000;
 
-/** Has a response ended. One that no upstream was asked for ends now, at no cost. Throws ApiError 400 if it has ended. */
+/** Cancels a response. One that no upstream was asked for ends now, at no cost. Throws ApiError 400 if it has ended. */
 export async function cancelBackground(
   app: FollowParts,
   background: Background,

@@ -35,7 +35,7 @@ export type MediaCallParts = CreateParts & TempFileParts & { readonly untilFinal
  */
 export type MediaCall = {
   kind: MediaKind;
-  /** Models of kind audio: true for those that write text, false for those that make sound. */
+  /** Models of kind audio: true for those that write text, false for those that make audio. */
   makes_text: boolean;
   parameters: Parameters;
   /** Parameters that this path cannot do without, whatever the model says. */

@@ -18,7 +18,7 @@ export type Names = {
 };
 
 export type ProviderFacts = {
-  /** Can it run models of this kind? `told`: no, for a reason that is told at the provider. */
+  /** Tells whether it can run models of this kind. `told`: it cannot, and a message about the provider says why. */
   serves(kind: Kind): boolean | 'told';
   adapter: string;
   /** The source of its key, if the key is missing. */
@@ -29,7 +29,7 @@ export type ProviderFacts = {
     output: JsonObject,
     input_fields?: readonly string[],
   ): OptionProblem[];
-  /** Does it take files of the caller's? */
+  /** Tells whether it takes files of the caller's. */
   takesMedia(): boolean;
 };
 

@@ -5,7 +5,7 @@ import { task_rules } from '../tasks/books.ts';
 
 const walk: Walk = { table: 'chat_calls', time: 'created_at', rows: 20_000 };
 
-const walked = `(select * from chat_calls where created_at > $1::timestamptz and created_at <= $2::timestamptz)`;
+const calls_of_part = `(select * from chat_calls where created_at > $1::timestamptz and created_at <= $2::timestamptz)`;
 
 /** Rules about chat calls for `medley books`. */
 const chat_rules: readonly Rule[] = [
@@ -14,7 +14,7 @@ const chat_rules: readonly Rule[] = [
     walk,
     sql: `select c.account_id || ' ' || c.id as subject, 'record and ledger differ' as detail,
                  abs(coalesce(c.upstream_cost, 0) - coalesce(u.cost, 0)) as off_by
-            from ${walked} c left join ${upstreamCostOf('c.account_id', 'c.id')} u on true
+            from ${calls_of_part} c left join ${upstreamCostOf('c.account_id', 'c.id')} u on true
            where coalesce(c.upstream_cost, 0) <> coalesce(u.cost, 0)`,
   },
   {
@@ -22,7 +22,7 @@ const chat_rules: readonly Rule[] = [
     walk,
     sql: `select c.account_id || ' ' || c.id as subject, 'hold ' || coalesce(h.state, 'missing') as detail,
                  abs(c.cost - coalesce(h.cost, 0)) as off_by
-            from ${walked} c left join ${holdOf('c.account_id', 'c.id')} h on true
+            from ${calls_of_part} c left join ${holdOf('c.account_id', 'c.id')} h on true
            where h.state is null or h.state = 'open' or c.cost <> coalesce(h.cost, 0)`,
   },
 ];

@@ -18,16 +18,16 @@ export type ChatFailures = {
  */
 export async function chatFailuresByRoute(db: Queryable, since: Date): Promise<ChatFailures[]> {
   const rows = await db.query<Omit<ChatFailures, 'count'> & { count: bigint }>(
-    `select t.route, t.state, split_part(t.said, ':', 1) as reason, count(*) as count, max(t.at) as last_at,
-            (array_agg(t.said order by t.at desc))[1] as example
+    `select t.route, t.state, split_part(t.reason_text, ':', 1) as reason, count(*) as count, max(t.at) as last_at,
+            (array_agg(t.reason_text order by t.at desc))[1] as example
        from chat_calls c, lateral (
          select a ->> 'route' as route, c.created_at as at,
                 case when a ->> 'outcome' = 'failed' then 'not_started' else 'failed' end as state,
-                case when a ->> 'outcome' = 'failed' then a ->> 'reason' else c.error_type end as said
+                case when a ->> 'outcome' = 'failed' then a ->> 'reason' else c.error_type end as reason_text
            from jsonb_array_elements(c.attempts) as a
           where a ->> 'outcome' = 'failed' or c.status >= 500) as t
       where c.created_at >= $1 and (c.status >= 500 or jsonb_array_length(c.attempts) > 1)
-        and t.said is distinct from 'input refused'
+        and t.reason_text is distinct from 'input refused'
       group by 1, 2, 3 order by count(*) desc limit 100`,
     [since],
   );

@@ -129,7 +129,7 @@ function renderFile(
 /** The parts of the app that the page of a task takes. */
 type TaskParts = { readonly db: Db; readonly clock: Clock; readonly catalog: CatalogHolder };
 
-/** The whole story of one task. */
+/** One task with its timeline. */
 export const get_task = account_endpoint('GET', '/tasks/{id}', 'read', readTask, { limited: 'own' });
 
 async function readTask(app: TaskParts, call: AccountCall): Promise<Answer> {
@@ -199,7 +199,7 @@ const thumbnail_cache_s = 3_600;
 type FileParts = Pick<FileServing, 'storage' | 'thumbnails'> & { readonly db: Db };
 
 const file_query = {
-  thumbnail: { description: 'A small picture of the file.', schema: { type: 'integer', enum: [64, 320] } },
+  thumbnail: { description: 'A thumbnail of the file.', schema: { type: 'integer', enum: [64, 320] } },
 };
 
 /** A file of a task, or its thumbnail, for the page that shows it. */

@@ -17,7 +17,7 @@ export type Limited = {
   take(bound: number): boolean;
 };
 
-/** `free_in_ms`: the time after which something that other nodes use is free again, if that is known. */
+/** `others_free_in_ms`: the time after which something that other nodes use is free again, if that is known. */
 export type ShareState = { others_in_use: number; others_free_in_ms: number | undefined };
 
 /** Shares of limits, each by the name of its resource. */

@@ -72,7 +72,7 @@ function add(tally: Tally, violations: readonly Violation[]): void {
   tally.difference += violations[0]?.total ?? 0n;
 }
 
-/** Cuts the rows of a walk into parts: above the first time, up to the second. As texts, which have microseconds. */
+/** Returns the parts of a table: above the first time, up to the second. As texts, which have microseconds. */
 async function* partsOf(db: Queryable, { table, time, rows }: Walk, since?: Date): AsyncGenerator<[string, string]> {
   for (let from = since?.toISOString() ?? '-infinity'; ;) {
     const [next] = await db.query<{ last: string | null; count: bigint }>(

@@ -287,7 +287,7 @@ class LeasedHolds implements Holds {
     return this.#pending_calls > 0 && this.#time().elapsed_ms - this.#heard_at_ms > silent_ms;
   }
 
-  /** Has the hold of a reservation written. */
+  /** Writes the hold of a reservation. */
   #write(reservation: Reservation): void {
     const { request, account } = reservation;
     // It is counted already, as what it is: a reservation.

@@ -11,9 +11,9 @@ import type { Codec } from '../styles/codec.ts';
 import type { Prober } from '../storage/probe.ts';
 
 /**
- * The contract between a route and the code that speaks an upstream's protocol. An adapter is one
- * file that makes a Provider from its configuration. "Failed before it started" is a type
- * (`NotStarted`), so failover never reads status codes at the call site.
+ * The contract between a route and the code that speaks an upstream's protocol. An `Adapter` opens a `Provider` (media)
+ * or a `ChatProvider` from its configuration. "Failed before it started" is a type (`NotStarted`), so failover never
+ * reads status codes at the call site.
  */
 
 export type { Json } from '../catalog/model.ts';

@@ -19,7 +19,7 @@ export type QueueOptions = {
  */
 export type Supervision = { supervise_s: number; monitor_s: number };
 
-/** pg-boss as the rest of this room sees it; the only file that knows its interface. */
+/** pg-boss as the rest of this module sees it; the only file that knows its interface. */
 export type JobQueue = {
   /** Statements of the engine: its own connections, ended after 5 s without an answer. */
   query<T>(text: string, values: readonly unknown[]): Promise<T[]>;
@@ -122,7 +122,7 @@ function openEnginePool(db: Db, log: ThrottledLog, max: number, limit_ms: number
 function makePgBoss(pool: pg.Pool, supervision: Supervision, log: ThrottledLog): PgBoss {
   const pg_boss = new PgBoss({
     db: { executeSql: (text, values) => pool.query(text, values) },
-    schedule: false, // cron knows minutes only; see duties.ts
+    schedule: false, // cron knows minutes only; the engine has a schedule of its own
     superviseIntervalSeconds: supervision.supervise_s,
     monitorIntervalSeconds: supervision.monitor_s,
     maintenanceIntervalSeconds: 10, // deletes what is finished; the default is once a day

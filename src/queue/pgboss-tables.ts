@@ -103,7 +103,7 @@ export async function isEngineCreated(db: Queryable): Promise<boolean> {
   return row?.is_there === true;
 }
 
-/** For the statements of later rooms: a row set with the `key` of every job that is not over. */
+/** For the statements of later modules: a row set with the `key` of every job that is not over. */
 export const live_keys = 'engine_live_keys()';
 
 /** Returns those of `keys` that have a job waiting, deferred or running. */
@@ -115,7 +115,7 @@ export async function liveKeys(db: Queryable, keys: readonly string[]): Promise<
 }
 
 /**
- * Makes the deferred jobs of these keys due, in the order of their age, also if they were put back.
+ * Makes the waiting jobs of these keys due, in the order of their age, the deferred ones too.
  * One pass over the jobs of the queue: 10,000 take 5 ms.
  */
 export async function bringForward(db: Queryable, queue: string, keys: readonly string[]): Promise<Set<string>> {
@@ -129,7 +129,7 @@ export async function bringForward(db: Queryable, queue: string, keys: readonly 
   return new Set(rows.map((row) => row.key));
 }
 
-/** Makes all jobs due that were put back. They come behind all others, and 30,000 take 0.35 s. */
+/** Makes all deferred jobs due. They come behind all others, and 30,000 take 0.35 s. */
 export async function promoteDeferred(job_queue: JobQueue, queue: string): Promise<void> {
   await job_queue.query(
     `update pgboss.job set start_after = pgboss.job_now()
@@ -181,12 +181,12 @@ export type Deferral = {
 };
 
 /**
- * Puts claimed jobs back into their queue, to start again after their delay: the same row, where
+ * Gives claimed jobs back to their queue, to start again after their delay: the same row, where
  * completing and sending anew would take two statements and leave a dead row per poll.
  * `failed` counts as an attempt. The others do not, so they get a new id: without one, a worker that
  * lost the job long ago could mistake a later claim with the same count for its own.
- * What was put back comes behind what was not: jobs are fetched in the order of their age, and of
- * 30,000 that had no place there was always one due that was older than another account's new job.
+ * Deferred jobs come behind all others: jobs are fetched in the order of their age, and of 30,000
+ * that had no slot there was always one due that was older than another account's new job.
  */
 export async function deferClaims(job_queue: JobQueue, queue: string, items: readonly Deferral[]): Promise<void> {
   await job_queue.query(
@@ -207,7 +207,7 @@ export async function deferClaims(job_queue: JobQueue, queue: string, items: rea
   );
 }
 
-/** A duty has one job; a shorter period than the one it was deferred by pulls it forward. */
+/** Inserts a scheduled job if it is not there; a shorter period than the one that it waits for pulls it forward. */
 export async function insertScheduledJob(job_queue: JobQueue, queue: string, every_ms: number): Promise<void> {
   await job_queue.query(`select engine_send($1, '{}'::jsonb, null, $1)`, [queue]);
   await job_queue.query(

@@ -39,7 +39,7 @@ export type EngineOptions = {
   /** All queues of the service: sending to another one throws. */
   queues: readonly QueueOptions[];
   clock?: Clock;
-  /** Shared with other rooms of the node; the engine opens its own if there are none. */
+  /** Shared with other modules of the node; the engine opens its own if there are none. */
   notifier?: Notifier;
   listener?: Listener;
   supervision?: Supervision;
@@ -68,9 +68,9 @@ export type Engine = {
   /** Works on `queue` with this many slots; each job ends by itself, whatever the others do. */
   work(queue: string, options: { slots: number; handler: Handler }): void;
   /**
-   * Runs `duty` every `every_ms` on one node at a time, never overlapping; a failure is logged and
-   * waits for the next time. When its node dies, another one takes over after 13 s at most; and so it does when the
-   * duty is not over after `limit_ms` (ten minutes unless told), whatever it waits for.
+   * Makes a scheduled job, which calls `run` every `every_ms` on one node at a time, never overlapping; a failure is
+   * logged and waits for the next time. When its node dies, another one takes over after 13 s at most; and so it does
+   * when `run` has not ended after `limit_ms` (default: ten minutes), whatever it waits for.
    */
   schedule(
     name: string,
@@ -114,7 +114,7 @@ const touch_retry_ms = 500;
 const scheduled_check_every_ms = 60_000;
 const alive_every_ms = 2_000;
 
-/** Its node says that it is alive, which says nothing of a duty that waits for what never comes. */
+/** Its node says that it is alive, which says nothing of a scheduled job that waits for what never comes. */
 const scheduled_limit_ms = 600_000;
 
 /** On the channel of wakes: no queue, but a reason to look whether this node is paused. */
@@ -208,7 +208,7 @@ class PgBossEngine implements Engine {
           await run(job.signal);
         } catch (error) {
           if (job.signal.aborted) throw error;
-          this.#throttled_log.error(`the duty ${name} failed`, error);
+          this.#throttled_log.error(`the scheduled job ${name} failed`, error);
         }
         return { again_after_ms: Math.max(0, every_ms - (performance.now() - begun_at_ms)) };
       },
@@ -281,7 +281,7 @@ class PgBossEngine implements Engine {
       await promoteDeferred(this.#job_queue, queue);
       this.#slots.get(queue)?.wake();
     } catch (error) {
-      if (!this.#stopped) this.#throttled_log.error(`jobs of ${queue} that were put back come late`, error);
+      if (!this.#stopped) this.#throttled_log.error(`deferred jobs of ${queue} start late`, error);
     }
   }
 
@@ -358,12 +358,12 @@ class PgBossEngine implements Engine {
     }
   }
 
-  /** A duty's job cannot get lost by a crash, but by a restored backup or an operator's hand. */
+  /** A scheduled job cannot get lost by a crash, but by a restored backup or an operator's hand. */
   async #checkScheduled(): Promise<void> {
     try {
       for (const [queue, every_ms] of this.#scheduled) await insertScheduledJob(this.#job_queue, queue, every_ms);
     } catch (error) {
-      this.#throttled_log.error('the duties cannot be checked', error);
+      this.#throttled_log.error('the scheduled jobs cannot be checked', error);
     }
   }
 }

@@ -136,7 +136,7 @@ const indexless: readonly InputFormat[] = [MP3, ADTS, FLAC];
 
 /**
  * Up to this size such files are held in memory as a whole: an hour of MP3 (58 MB) takes 0.1 s
- * then, against 4 s frame by frame from the disk. Larger ones are believed what they declare. Of a
+ * then, against 4 s frame by frame from the disk. Larger ones are believed what they declare. Of an
  * image this much is enough, too: its size stands at its beginning.
  */
 const walked_bytes_max = 64 * 2 ** 20;

@@ -41,7 +41,7 @@ export class MediaProcesses {
     this.#options = options;
   }
 
-  /** Has the work done, in the turn of `key`. Rejects if the bytes cannot be read. */
+  /** Does the work in one of the processes, in the turn of `key`. Rejects if the bytes cannot be read. */
   async run(key: string, file: Readable, work: MediaRequest['work']): Promise<MediaAnswer> {
     // Each of the idle ones may be dead, and so may what others have put in their place meanwhile.
     for (let attempts = 0; attempts <= 2 * this.#options.limit.bound; attempts++) {

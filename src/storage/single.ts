@@ -40,7 +40,7 @@ function isSingleOgg(source: ByteSource): boolean {
   return true;
 }
 
-/** One index: a second one is that of a second file. Boxes have been walked before, so they end. */
+/** One index: a second one is that of a second file. The boxes have been read before, so they end. */
 function isSingleIsobmff(source: ByteSource): boolean {
   let indexes = 0;
   for (let at = 0; at < source.size_bytes;) {
@@ -55,7 +55,7 @@ function isSingleIsobmff(source: ByteSource): boolean {
 
 const wav_unknown_length = 0x7fff_f000;
 
-/** Behind the sound there are only chunks with a name, up to the end: anything else is sound that the length leaves out. */
+/** Behind the audio there are only chunks with a name, up to the end: anything else is audio beyond the length. */
 function isSingleWav(source: ByteSource): boolean {
   let data_chunks = 0;
   for (let at = 12; at + 8 <= source.size_bytes;) {

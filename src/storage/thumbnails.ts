@@ -8,7 +8,7 @@ import { mediaType } from './media-types.ts';
 import type { Readable } from './read-requests.ts';
 import type { Storage } from './storage.ts';
 
-/** Small pictures of stored files, made when somebody first looks at one and stored beside the file. */
+/** Small images of stored files, made when somebody first looks at one and stored beside the file. */
 export type Thumbnails = {
   /**
    * Returns the storage key of a file's thumbnail, which is made if there is none yet. Undefined if the file is not
@@ -80,7 +80,7 @@ export function openThumbnails({ storage, limits }: Parts): Thumbnails {
   };
 }
 
-/** Only what has an image, sound or frames: a text is shown by its words. */
+/** Only images, videos and audio are drawn: a text is shown by its words. */
 function isDrawable({ extension }: KeyParts): boolean {
   return /^(?:image|video|audio)\//.test(mediaType(extension).content_type);
 }

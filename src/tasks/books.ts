@@ -5,8 +5,8 @@ import { delivery_rules, deliveryOf, unpublished } from '../webhooks/books.ts';
 
 const walk: Walk = { table: 'tasks', time: 'completed_at', rows: 20_000 };
 
-/** Tasks that ended within a part of the walk, and with the last part those that have not ended. */
-const walked = `(
+/** Tasks that ended within the part that is read, and with the last part those that have not ended. */
+const tasks_of_part = `(
   select * from tasks where completed_at > $1::timestamptz and completed_at <= $2::timestamptz
   union all select * from tasks where completed_at is null and $2 = 'infinity')`;
 
@@ -17,7 +17,7 @@ export const task_rules: readonly Rule[] = [
     walk,
     sql: `select t.account_id || ' ' || t.id as subject, 'attempts and ledger differ' as detail,
                  abs(coalesce(a.cost, 0) - coalesce(u.cost, 0)) as off_by
-            from ${walked} t
+            from ${tasks_of_part} t
             left join lateral (select sum(upstream_amount) as cost from attempts a
               where a.account_id = t.account_id and a.task_id = t.id offset 0) a on true
             left join ${upstreamCostOf('t.account_id', 't.id')} u on true
@@ -29,7 +29,7 @@ export const task_rules: readonly Rule[] = [
     sql: `select t.account_id || ' ' || t.id as subject,
                  t.status || ', hold ' || coalesce(h.state, 'missing') as detail,
                  abs(t.cost - coalesce(h.cost, 0)) as off_by
-            from ${walked} t left join ${holdOf('t.account_id', 't.id')} h on true
+            from ${tasks_of_part} t left join ${holdOf('t.account_id', 't.id')} h on true
            where h.state is null or h.amount <> t.estimate
               or h.state <> case t.status when 'succeeded' then 'settled' when 'failed' then 'released' else 'open' end
               or coalesce(h.cost, 0) <> t.cost`,
@@ -59,7 +59,7 @@ export const task_rules: readonly Rule[] = [
     walk,
     sql: `select t.account_id || ' ' || t.id as subject,
                  case when d.url is null then 'no delivery' else 'the delivery tells something else' end as detail, 0 as off_by
-            from (select * from ${walked} w where completed_at is not null and webhook_url is not null) t
+            from (select * from ${tasks_of_part} w where completed_at is not null and webhook_url is not null) t
             left join ${deliveryOf('t.account_id', 't.id')} d on true
            where d.url is null or d.body <> t.body or d.created_at <> t.completed_at
               or d.url <> t.webhook_url or d.event <> 'task.' || t.status`,
@@ -68,14 +68,14 @@ export const task_rules: readonly Rule[] = [
     name: 'no delivery tells of a task that is not final',
     walk,
     sql: `select t.account_id || ' ' || t.id as subject, 'sent before its task was final' as detail, 0 as off_by
-            from (select * from ${walked} w where completed_at is null or webhook_url is null) t
+            from (select * from ${tasks_of_part} w where completed_at is null or webhook_url is null) t
             join ${deliveryOf('t.account_id', 't.id')} d on true`,
   },
   {
     name: 'a final task is published to the endpoints of its account that ask for it',
     walk,
     sql: `select t.account_id || ' ' || t.id as subject, 'no event' as detail, 0 as off_by
-            from (select * from ${walked} w where completed_at is not null) t where ${unpublished('t')}`,
+            from (select * from ${tasks_of_part} w where completed_at is not null) t where ${unpublished('t')}`,
   },
   ...delivery_rules,
 ];

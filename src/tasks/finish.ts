@@ -52,7 +52,7 @@ export type Completion =
       status: 'failed';
       type: TaskErrorType;
       message: string;
-      /** The run had started and then failed: it counts toward the 25 in 24 hours. */
+      /** The run had started and then failed: it counts toward `limits.failed_per_24h`. */
       counts: boolean | 'if started';
       /** The final state of the open attempt and its reason, for operators. */
       attempt: AttemptState;
@@ -64,7 +64,7 @@ export type Completion =
 /** The upstream's charge for the open attempt, and the charge as it reported it. Absent: unknown. */
 type UpstreamSide = { upstream?: UpstreamCharge | undefined; upstream_cost?: UpstreamCost | undefined };
 
-/** Preconditions of the ending; without them, the task ends in whatever state it is. */
+/** Preconditions of the end. Without them the task ends in whatever state it is in. */
 export type Preconditions = {
   /** The open attempt that ends with the task, or that there is none. */
   attempt?: Claimed | 'none' | undefined;
@@ -74,7 +74,7 @@ export type Preconditions = {
   started_at?: Date | undefined;
 };
 
-/** `final`: somebody else was first. `taken`: the attempt is no longer the one of the grounds. */
+/** `final`: somebody else was first. `taken`: the open attempt is no longer that of the preconditions. */
 export type Finished = 'finished' | 'final' | 'taken';
 
 /** Results of `end_task`. `published`: finished, and endpoints of the account are to hear of it. */

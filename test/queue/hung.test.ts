@@ -52,11 +52,11 @@ it('a scheduled job whose connection goes silent fails and runs again, and so do
     runs += 1;
   });
   engine.work('quick', { slots: 4, handler: async () => ((done += 1), 'done') });
-  await until('the duty has run', 60_000, () => runs > 2);
+  await until('the scheduled job has run', 60_000, () => runs > 2);
   await until('it has its connections, the one that listens among them', 60_000, () => proxy.open() > 3);
   expect(proxy.mute('all')).toBeGreaterThan(3);
   const runs_before = runs;
   await engine.send(database.db, 'quick', {});
-  await until('the duty runs again', 60_000, () => runs > runs_before + 2);
+  await until('the scheduled job runs again', 60_000, () => runs > runs_before + 2);
   await until('a job that was sent meanwhile is done', 60_000, () => done === 1);
 });

@@ -391,7 +391,7 @@ describe.concurrent('a scheduled job', () => {
     expect(Math.min(...gaps_ms)).toBeGreaterThanOrEqual(199);
     expect(medianOf(gaps_ms)).toBeLessThan(1_500 + standstills.longestMs());
     expect(engines.flatMap((engine) => engine.lines.map((line) => line.message))).toEqual([
-      'engine: the duty tidy failed',
+      'engine: the scheduled job tidy failed',
     ]);
   });
 

@@ -1,8 +1,8 @@
--- Closes an open hold, once: p_end has account_id, ref and cost (null: released), and may have units, upstream, node_id and
--- end_model: the model of the end, if it is not that of the hold. With
--- beyond_hold, what exceeds the hold is charged to what is available and not leased to others than node_id, within the
--- key's limit and its hard budgets, else it is the operator's loss. Locks the account's balance. Returns outcome settled or released; or closed: nothing happened now, and state,
--- charged and upstream say how the hold was closed before (state is null if there never was one).
+-- Closes an open hold, once: p_end has account_id, ref and cost (null: released), and may have units, upstream, node_id
+-- and end_model: the model of the end, if it is not that of the hold. With beyond_hold, what exceeds the hold is charged
+-- to what is available and not leased to others than node_id, within the key's limit and its hard budgets, else it is
+-- the operator's loss. Locks the account's balance. Returns outcome settled or released; or closed: nothing happened
+-- now, and state, charged and upstream say how the hold was closed before (state is null if there never was one).
 --
 -- A hold that was released and is now to be settled with beyond_hold is settled out of what is available. upstream is
 -- what the upstream charges: {provider, route, basis} and, where it is known, {cost, base, currency}; the answer's

@@ -1,7 +1,7 @@
--- Holds what a node has promised to a call, and ends the hold at once, as hold_money and close_hold would: p_call has
--- what both take, with reserved as the amount of the hold, and node_id, which has leased it. What the account no longer has, or the key may no longer
--- spend by its limit and its hard budgets, is not held. Locks the account's balance. Returns outcome, state and charged as close_hold does, remaining as
--- hold_money.
+-- Holds what a node has reserved for a call, and ends the hold at once, as hold_money and close_hold would: p_call has
+-- what both take, with reserved as the amount of the hold, and node_id, which has leased it. What the account no longer
+-- has, or the key may no longer spend by its limit and its hard budgets, is not held. Locks the account's balance.
+-- Returns outcome, state and charged as close_hold does, remaining as hold_money.
 --
 -- If the hold was written meanwhile, that one is ended.
 create or replace function commit_hold(

@@ -13,7 +13,7 @@ export type FileView = {
   text?: string;
   /** Absent once the file is removed. */
   url?: string;
-  /** Small pictures, of which one that cannot be drawn answers 404: 64 and 320 pixels on the shorter side. */
+  /** Addresses of thumbnails, which answer 404 if one cannot be drawn: 64 and 320 pixels on the shorter side. */
   thumbnails?: { small: string; large: string };
 };
 
@@ -47,7 +47,7 @@ export type KeyName = { id: string; name: string };
 
 export type Page<T> = { data: T[]; has_more: boolean };
 
-/** One moment of a task's story; `at` sorts it. */
+/** One moment of a task's timeline; `at` sorts it. */
 export type Moment = {
   at: string;
   kind:

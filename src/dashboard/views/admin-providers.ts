@@ -84,7 +84,7 @@ export type OfferedModelView = {
   is_added: boolean;
 };
 
-/** `problem`: the list cannot be read; models may be typed. `read_at`: prices are those of then. */
+/** `problem`: the reason why the list cannot be read. `may_type`: the operator may type names of models. */
 export type ProviderOffer = {
   models: OfferedModelView[];
   problem: string | null;

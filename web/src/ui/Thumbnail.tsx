@@ -5,7 +5,7 @@ import type { FileView } from '../../../src/dashboard/views/activity.ts';
 
 const icons = { image: PhotoIcon, video: FilmIcon, audio: MusicalNoteIcon, text: DocumentTextIcon };
 
-/** A small picture of a result; where there is none, its kind and its length. */
+/** A thumbnail of a result; where there is none, its kind and its length. */
 export function Thumbnail({
   file,
   size = 44,

@@ -11,7 +11,7 @@ export class Section {
   readonly #at: Path;
   readonly #problems: OptionProblem[];
 
-  /** `known`: all the members that there are. */
+  /** `names`: all the members that there are. */
   constructor(value: JsonObject, at: Path, problems: OptionProblem[], names: readonly string[]) {
     this.#value = value;
     this.#at = at;
