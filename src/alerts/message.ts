@@ -16,7 +16,7 @@ export function mailText(alert: AlertFacts, event: NoticeEvent, place: string, l
   if (event === 'closed') {
     const until = closed_at ? ` until ${minuteText(closed_at)}` : '';
     const text = `This is over. It was so from ${minuteText(opened_at)}${until}:\n\n${summary}`;
-    return { title: `Over: ${subject}`, summary: text, link };
+    return { title: `Closed: ${subject}`, summary: text, link };
   }
   if (event === 'reminder') return { title: `Still: ${subject}`, summary: `${summary}\n\n${since}`, link };
   return { title: subject, summary: `${summary}\n\n${since}`, link };

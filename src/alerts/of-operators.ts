@@ -110,8 +110,8 @@ async function fullDisks({ db, catalog }: OperatorParts, now: Date): Promise<Cau
       causeOf('disk', {
         subject: `${host} ${path}`,
         level: percent < disk_percent_min / 3 ? 2 : 1,
-        title: `Little room on ${host}`,
-        summary: `The disk of ${path} on ${host} has ${free} left. A full one stops uploads, outputs and the database. Make room, or keep files for less time.`,
+        title: `Little free space on ${host}`,
+        summary: `The disk of ${path} on ${host} has ${free} of free space left. A full disk stops uploads, outputs and the database. Delete what is not needed, or keep files for less time.`,
       }),
     ];
   });

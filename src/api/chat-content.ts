@@ -3,7 +3,7 @@ import { audit } from '../accounts/audit.ts';
 import type { Caller } from '../accounts/authenticate.ts';
 import { reaches } from '../accounts/limited-keys.ts';
 import { contentLines, contentView, export_forms } from '../chat/content-export.ts';
-import type { ContentKeys } from '../db/content.ts';
+import { undecryptable, type ContentKeys } from '../db/content.ts';
 import type { Db } from '../db/database.ts';
 import { deleteContent, findContent, type FoundContent } from '../contents/stored.ts';
 import { ApiError } from '../errors.ts';
@@ -40,7 +40,7 @@ export const chat_contents: readonly Endpoint<Parts>[] = [
     handle: async (app, call) => {
       const stored = await findOwn(app, call);
       const { content, created_at, expires_at, id, api_key_id } = stored;
-      if (!content) throw new ApiError('not_found', 'This content cannot be read any more: its secret is gone.');
+      if (!content) throw new ApiError('not_found', undecryptable);
       await note(app, call, 'content.read', id);
       const body = {
         object: 'chat.content',

@@ -16,7 +16,10 @@ export function metricsEndpoint(): Endpoint<MetricsParts> {
     handle: async (app, { headers }) => {
       const { metrics_token } = app.config;
       if (metrics_token === undefined || !hasToken(headers, metrics_token))
-        throw new ApiError('unauthenticated', 'The token of the metrics is missing or wrong.');
+        throw new ApiError(
+          'unauthenticated',
+          'The token is missing or wrong. Send that of MEDLEY_METRICS_TOKEN as "Authorization: Bearer TOKEN".',
+        );
       scrape ??= openScrape(app);
       return {
         status: 200,

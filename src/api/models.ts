@@ -82,7 +82,8 @@ export const list_models: Endpoint<Parts> = {
   docs: {
     tag: 'Models',
     summary: 'List the models',
-    description: 'Returns all models unless `limit` is set. SDKs of the OpenAI and Anthropic styles can read the records.',
+    description:
+      'Returns all models unless `limit` is set. SDKs of the OpenAI and Anthropic styles can read the records.',
     query: {
       limit: { description: 'Number of models.', schema: { type: 'integer', minimum: 1, maximum: limit_max } },
       after_id: cursor('Models after this one.'),

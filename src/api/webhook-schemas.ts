@@ -126,7 +126,7 @@ export const budget_event = envelope(
     limit: cost,
     used: cost,
     used_percent: Type.Number(),
-    resets_at: nullable(time('When it begins anew; null for a budget of all time.')),
+    resets_at: nullable(time('When it resets; null for a budget of all time.')),
   }),
 );
 

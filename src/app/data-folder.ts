@@ -78,7 +78,7 @@ function explain(path: string, code: string, message: string): string {
       return `The data folder ${path} is on a disk that is mounted read-only (${code}). Mount it for writing, or ${other}.`;
     case 'ENOSPC':
     case 'EDQUOT':
-      return `There is no room left for the data folder ${path} (${code}). Make room on that disk, or ${other}.`;
+      return `No space is left on the disk of the data folder ${path} (${code}). Free some space on it, or ${other}.`;
     case 'ENOTDIR':
       return `The data folder ${path} lies below something that is a file (${code}): ${other}.`;
     default:

@@ -19,7 +19,7 @@ export type BackupPlace = {
   has(id: string): Promise<boolean>;
   /** Removes a backup, or what is left of one; from its first moment on it is no backup any more. */
   remove(id: string): Promise<void>;
-  /** Throws BackupError if there is no room for so many bytes. */
+  /** Throws BackupError if there is not enough free space for so many bytes. */
   expectRoom(bytes: number): Promise<void>;
   close(): void;
 };
@@ -97,7 +97,7 @@ async function expectRoomIn(folder: string, bytes: number): Promise<void> {
   const free_bytes = stats.bavail * stats.bsize;
   if (free_bytes >= bytes) return;
   throw new BackupError(
-    `${folder} has ${megabytes(free_bytes)} of room, and the last backup took ${megabytes(bytes)}: make room, or keep fewer backups.`,
+    `${folder} has ${megabytes(free_bytes)} of free space, and the last backup took ${megabytes(bytes)}: free some space, or keep fewer backups.`,
   );
 }
 

@@ -82,7 +82,7 @@ function idsOf(value: unknown, models: unknown): string[] | undefined {
 function checkBase(value: unknown, [base]: readonly string[], report: Report): void {
   const setting = valueAt(value, ['catalog', 'default']);
   if (setting === undefined || setting === false || base === default_base) return;
-  const message = `the prices of the default catalogue are in ${default_base}, which is not the first of currencies.`;
+  const message = `the prices of the default catalogue are in ${default_base}: list ${default_base} first in currencies, or set catalog.default to false.`;
   report.error(['catalog', 'default'], message);
 }
 

@@ -60,7 +60,9 @@ const server = section(
 const limits = section(
   {
     generate_per_minute: Type.Optional(count(60, { description: 'POST /v1/generate, per key and minute.' })),
-    chat_per_minute: Type.Optional(count(600, { description: 'Chat of all styles, compaction, embeddings, rankings and moderation together, per key and minute.' })),
+    chat_per_minute: Type.Optional(
+      count(600, { description: 'Chat, compaction, embeddings, rankings and moderation, per key and minute.' }),
+    ),
     chat_at_once: Type.Optional(
       count(200, { description: 'Concurrent calls of the chat paths, embeddings, rankings and moderation, per key.' }),
     ),

@@ -193,8 +193,8 @@ function breakOff(loop: Loop, failure: RouteFailure): Attempted {
   outcome.error =
     refusal ??
     (cause === 'timeout'
-      ? new ApiError('timeout', `${priced.model.id} did not answer in time behind a tool.`, { headers })
-      : new ApiError('upstream_error', 'The model provider failed behind a tool.', { headers }));
+      ? new ApiError('timeout', `${priced.model.id} did not answer in time after a tool call.`, { headers })
+      : new ApiError('upstream_error', 'The model provider failed after a tool call.', { headers }));
   return { answered: true, is_not_route_fault: is_not_route_fault || refusal !== undefined };
 }
 

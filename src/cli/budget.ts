@@ -170,7 +170,8 @@ async function set(app: CommandApp, budget: BudgetSetting, now: Date): Promise<v
   const outcome = await setAccountBudget(app.db, budget, now);
   if (outcome === 'crowded')
     throw new CommandError(`The account has ${budgets_max} budgets, which is the most. Remove one first.`);
-  if (outcome === 'leased') throw new CommandError('A node holds on to money of the account. Try again in a moment.');
+  if (outcome === 'leased')
+    throw new CommandError('The service has reserved the money for calls. Try again in a few seconds.');
 }
 
 async function listAll(app: CommandApp, options: { account?: string }): Promise<CommandResult> {

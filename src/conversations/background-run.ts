@@ -146,7 +146,7 @@ async function begin(parts: RunParts, style: Style, row: BackgroundRow): Promise
     const json = await readBackground(parts, row, 'request');
     const claim = randomUUID();
     if (json === undefined) {
-      const lost = new ApiError('internal_error', 'The request of this response cannot be read any more.');
+      const lost = new ApiError('internal_error', 'The stored request of this response cannot be read. Send it again.');
       if (await claimUnsent(parts, row, claim)) await endWithout(parts, style.state.background, row, claim, lost);
       return { again_after_ms: again_ms };
     }
@@ -283,7 +283,10 @@ class Run {
       return within === undefined ? [] : [[each.model.id, within]];
     });
     if (tokens.length > 0) return new Map(tokens);
-    throw new ApiError('insufficient_balance', 'The models that this response was held for are not there any more.');
+    throw new ApiError(
+      'insufficient_balance',
+      'The hold of this response pays none of the models that are still offered. Send the request again.',
+    );
   }
 
   async #call(priced: PricedChatRequest, permit: Permit): Promise<void> {
@@ -337,7 +340,7 @@ class Run {
     }
     if (!is_noted) {
       this.#is_lost = true;
-      throw new ApiError('internal_error', 'This response is not ours any more.');
+      throw new ApiError('internal_error', 'Another worker has taken over this response.');
     }
     if (!this.#has_sent) {
       const stored = await readBackgroundResponse(this.#parts, this.#row);

@@ -185,7 +185,7 @@ async function set(app: Parts, budget: BudgetSetting, now: Date): Promise<void> 
   if (outcome === 'crowded')
     throw wrong('name', `The account has ${budgets_max} budgets, which is the most. Remove one first.`);
   if (outcome === 'leased')
-    throw new ApiError('conflict', 'A node holds on to money of the account. Try again in a moment.');
+    throw new ApiError('conflict', 'The service has reserved the money for calls. Try again in a few seconds.');
 }
 
 async function findOwn(db: Db, { account, params }: AccountCall, now: Date): Promise<BudgetState> {

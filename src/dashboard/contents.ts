@@ -3,7 +3,7 @@ import { contentView } from '../chat/content-export.ts';
 import { deleteContent, findContent } from '../contents/stored.ts';
 import { audit, contentAccesses } from '../accounts/audit.ts';
 import { findAccount } from '../accounts/accounts.ts';
-import type { ContentKeys } from '../db/content.ts';
+import { undecryptable, type ContentKeys } from '../db/content.ts';
 import type { Db } from '../db/database.ts';
 import { ApiError } from '../errors.ts';
 import type { Clock } from '../lib/clock.ts';
@@ -122,7 +122,7 @@ async function readView(
   const stored = isId('req', name.id) ? await findContent(app, name, new Date(app.clock.now())) : undefined;
   if (!stored) throw missing();
   const { content, expires_at } = stored;
-  if (!content) throw new ApiError('not_found', 'This content cannot be read any more: its secret is gone.');
+  if (!content) throw new ApiError('not_found', undecryptable);
   return { ...contentView(content), expires_at: expires_at.toISOString() };
 }
 

@@ -14,7 +14,7 @@ import {
   type NotStored,
 } from '../contents/playground.ts';
 import type { CatalogHolder } from '../catalog/catalog.ts';
-import type { ContentKeys } from '../db/content.ts';
+import { undecryptable, type ContentKeys } from '../db/content.ts';
 import type { Db } from '../db/database.ts';
 import type { Clock } from '../lib/clock.ts';
 import { ApiError } from '../errors.ts';
@@ -86,8 +86,7 @@ async function read(app: ConversationParts, call: AccountCall) {
   const stored = await readPlayground(app, name, new Date(app.clock.now()));
   if (stored === 'deleted') throw deleted();
   if (stored === 'absent') throw notFound();
-  if (stored === 'unreadable')
-    throw new ApiError('not_found', 'This conversation cannot be read any more: its secret is gone.');
+  if (stored === 'unreadable') throw new ApiError('not_found', undecryptable);
   const body: StoredConversation = stored;
   return { status: 200, body };
 }

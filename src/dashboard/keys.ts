@@ -205,7 +205,7 @@ export const change_key = account_endpoint(
     refuseForPlayground(key, rules);
     const deletes = call.body?.['delete_content'] === true;
     if (project_id !== undefined && key.playground_project !== null && project_id !== key.playground_project)
-      throw new ApiError('conflict', 'This is the key of the playground of its project: it stays there.');
+      throw new ApiError('conflict', "The playground's key cannot be moved to another project.");
     if (keyState(key, app.clock.now()) === 'deleted') throw new ApiError('conflict', 'This key is deleted.');
     const { account_id, id: key_id } = key;
     if (project_id !== undefined) done(await moveKey(app.db, { account_id, key_id, project_id }));
@@ -300,7 +300,7 @@ function done(moved: boolean | 'limited'): void {
   if (moved === false) throw noProject();
   throw new ApiError(
     'conflict',
-    'This key, or one of its rotation that still works, is limited to its project: in another one, whoever has its text would see that. Make a new key there, and delete this one.',
+    'This key, or a rotated one that still works, is limited to its project and cannot be moved. Create a key in the other project, and delete this one.',
     { param: 'project' },
   );
 }

@@ -107,7 +107,7 @@ const add_passkey = session_endpoint(
 
 function notAdded(outcome: 'used' | 'too_many' | 'taken'): ApiError {
   if (outcome === 'used') return new ApiError('conflict', passkey_refusals.expired);
-  if (outcome === 'taken') return new ApiError('conflict', 'This passkey is here already.');
+  if (outcome === 'taken') return new ApiError('conflict', 'This passkey has already been added.');
   return new ApiError('conflict', `You have ${passkeys_max} passkeys, which is the most. Remove one first.`);
 }
 

@@ -75,8 +75,7 @@ export const archive_project = account_endpoint('POST', '/projects/{id}/archive'
 
 function idIn({ params }: AccountCall): string {
   const { id = '' } = params;
-  if (id === default_project.id)
-    throw new ApiError('conflict', 'The default project has its name, and is always there.');
+  if (id === default_project.id) throw new ApiError('conflict', 'The default project cannot be renamed or archived.');
   if (id.includes('\0')) throw missing();
   return id;
 }

@@ -64,8 +64,8 @@ function at(when: Date, kind: Moment['kind'], title: string, tone: Moment['tone'
 }
 
 function waitingMoment({ place, reason }: Waiting, { now, sees_routes }: TimelineInput): Moment {
-  const detail = sees_routes ? reason : 'The model provider has no room for it yet.';
-  return at(now, 'waiting', `Waits: place ${place} in the queue`, 'waiting', detail);
+  const detail = sees_routes ? reason : 'The model provider is full.';
+  return at(now, 'waiting', `Queued: position ${place}`, 'waiting', detail);
 }
 
 function moneyMoments(entry: Entry, { currency }: Pick<Task, 'currency'>): Moment[] {

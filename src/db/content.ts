@@ -56,6 +56,10 @@ export async function readContent(
   return plain && (await decompress(plain, { maxOutputLength: bytes_max })).toString('utf8');
 }
 
+/** The message for content whose key is not among ours. */
+export const undecryptable =
+  'This content can no longer be decrypted: it was encrypted with another MEDLEY_SECRET. The operator of the service can set that one as MEDLEY_SECRET_BEFORE.';
+
 /** The same content under the current key; undefined if its key is not among ours. */
 export function encryptContentAgain(
   keys: ContentKeys,

@@ -190,7 +190,7 @@ async function runInitdb(cluster: Cluster, folder: string, password_file: string
   if (code !== 0) {
     const full = /No space left|Disk quota/i.test(output);
     const remedy = full
-      ? ` There is no room left on the disk of ${cluster.home.path}: make room, or set MEDLEY_DATA.`
+      ? ` No space is left on the disk of ${cluster.home.path}: free some space on it, or set MEDLEY_DATA to another folder.`
       : '';
     throw new EmbeddedError(`The database could not be created (initdb: ${String(code)}).${remedy}\n${output.trim()}`);
   }

@@ -167,7 +167,7 @@ function fail(error: unknown): never {
 function explainDisk(error: unknown): string | undefined {
   if (!(error instanceof Error) || !('code' in error)) return undefined;
   const { code, message } = error;
-  if (code === 'ENOSPC' || code === 'EDQUOT') return `There is no room left on the disk: ${message}. Make room.`;
+  if (code === 'ENOSPC' || code === 'EDQUOT') return `No space is left on the disk: ${message}. Free some space on it.`;
   if (code === 'EROFS') return `The disk is mounted read-only: ${message}. Mount it for writing.`;
   if (code !== 'EACCES' && code !== 'EPERM') return undefined;
   return `This user may not do that: ${message}. Start Medley as the user to whom its data belongs.`;

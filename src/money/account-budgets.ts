@@ -192,7 +192,7 @@ export function budgetReached(
   { what, needed, currency, is_limited, key_id, model }: RefusedHold,
 ): ApiError {
   const text = (value: Money) => `${balanceView(value < 0n ? 0n : value, currency).amount} ${currency}`;
-  const reset = ends_at ? `It begins anew at ${ends_at.toISOString()}.` : 'It is for all time: it does not begin anew.';
+  const reset = ends_at ? `It resets at ${ends_at.toISOString()}.` : 'It is for all time: it never resets.';
   const in_short = `A budget of the account is reached: the ${what} needs a hold of ${needed}. Ask an owner of the account to raise it.`;
   const message =
     `The budget "${name}" is reached: the ${what} needs a hold of ${needed}, and ${text(room)} of ${text(amount)} is left. ` +

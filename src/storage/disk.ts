@@ -63,7 +63,7 @@ async function put(folders: Folders, key: string, bytes: Buffer | Readable, opti
   } catch (error) {
     intake.abandon();
     await rm(temporary, { force: true });
-    throw isFull(error) ? new StorageFull('There is no room left for files.', { cause: error }) : error;
+    throw isFull(error) ? new StorageFull('No space is left for files.', { cause: error }) : error;
   }
 }
 

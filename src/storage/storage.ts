@@ -50,7 +50,7 @@ export type Storage = {
 
 export type PresignOptions = { lifetime_s: number; content_type: string; content_disposition: string };
 
-/** There is no room left (disk, quota or file size limit); nothing was kept. */
+/** No space is left (disk, quota or file size limit); nothing was stored. */
 export class StorageFull extends Error {
   override name = 'StorageFull';
 }

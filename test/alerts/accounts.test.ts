@@ -77,7 +77,7 @@ describe('the alert of a low balance', () => {
     await world.spend(account_id, 4_000_000n);
     expect(await look()).toEqual(['Empty balance in Life -> life@example.com']);
     await world.topUp(account_id, 20_000_000n);
-    expect(await look()).toEqual(['Over: Empty balance in Life -> life@example.com']);
+    expect(await look()).toEqual(['Closed: Empty balance in Life -> life@example.com']);
     expect(await look(48 * hour)).toEqual([]);
   });
 
@@ -144,8 +144,8 @@ describe('the alert of a low balance', () => {
     await world.topUp(account_id, 2_000_000n);
     await world.spend(account_id, 3_000_000n);
     expect((await look()).toSorted()).toEqual([
+      'Closed: Low balance in Again -> again@example.com',
       'Low balance in Again -> again@example.com',
-      'Over: Low balance in Again -> again@example.com',
     ]);
     await setThreshold(test.app.db, account_id, 6_000_000n, now());
     expect(await look()).toEqual(['Low balance in Again -> again@example.com']); // and nothing of the one before
@@ -277,7 +277,7 @@ it('calls that fail are an alert as soon as there are enough of them, and it is 
   await recorded(20n);
   expect(await look(0)).toEqual(['Many calls fail in Failing -> failing@example.com']);
   expect(server.mails[0]?.text).toContain('10 of 20 calls');
-  expect(await look(30 * minute)).toEqual(['Over: Many calls fail in Failing -> failing@example.com']);
+  expect(await look(30 * minute)).toEqual(['Closed: Many calls fail in Failing -> failing@example.com']);
 });
 
 it('webhooks of tasks that fail are an alert, and those of alerts are not', async () => {
@@ -296,7 +296,7 @@ it('webhooks of tasks that fail are an alert, and those of alerts are not', asyn
   expect(await look()).toEqual(['Webhooks fail in Hooks -> hooks@example.com']);
   expect(server.mails[0]?.text).toContain('3 webhooks could not be delivered in the last hour, and 0 arrived');
   for (let i = 0; i < 4; i++) await add('task.succeeded', newId('task', clock.now()), 'delivered');
-  expect(await look(11 * minute)).toEqual(['Over: Webhooks fail in Hooks -> hooks@example.com']); // most arrive
+  expect(await look(11 * minute)).toEqual(['Closed: Webhooks fail in Hooks -> hooks@example.com']); // most arrive
 });
 
 it('people who got the mail of a low balance before the update do not get it again by it', async () => {
@@ -313,7 +313,7 @@ it('people who got the mail of a low balance before the update do not get it aga
   expect(await look()).toEqual([]);
   expect(await look(24 * hour)).toEqual(['Still: Empty balance in Before -> before@example.com']);
   await world.topUp(account_id, 20_000_000n);
-  expect(await look()).toEqual(['Over: Empty balance in Before -> before@example.com']);
+  expect(await look()).toEqual(['Closed: Empty balance in Before -> before@example.com']);
 });
 
 it('an alert is repeated once a day for a week, then once a week, and no more after thirty days', async () => {

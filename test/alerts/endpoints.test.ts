@@ -115,7 +115,7 @@ it('an endpoint whose deliveries all fail is told of after a day, disabled after
   ]);
   expect(audit).toEqual([{ actor: 'the service', action: 'webhook_endpoint.disable', subject: endpoint.id }]);
   await changeEndpoint(test.app.db, endpoint, { ...endpoint, enabled: true }, now());
-  expect(await look()).toEqual([`Over: A webhook endpoint is disabled: ${host} in Shop -> shop@example.com`]);
+  expect(await look()).toEqual([`Closed: A webhook endpoint is disabled: ${host} in Shop -> shop@example.com`]);
   await expectExactBooks(test.app);
 });
 

@@ -88,7 +88,7 @@ it('a provider that fails for all accounts is an alert after five minutes, criti
   expect(server.mails[0]?.text).toContain('No other route is left of test/one.');
   await test.app.db.query('delete from route_health');
   expect(await look(3 * minute)).toEqual([]); // it may come back
-  expect(await look(3 * minute)).toEqual(['Over: up is down', 'closed provider_down critical']);
+  expect(await look(3 * minute)).toEqual(['Closed: up is down', 'closed provider_down critical']);
 });
 
 it('a model that ends within 30 days is an alert once a week, and its end is none', async () => {
@@ -122,12 +122,12 @@ it('a disk with little room, missing backups and books that differ are alerts', 
   const subjects = await look(0);
   expect(subjects.toSorted()).toEqual([
     'Backups are missing',
-    `Little room on ${hostname()}`.replaceAll(/[^\p{L}\p{N} -]/gu, (sign) => sign),
+    `Little free space on ${hostname()}`.replaceAll(/[^\p{L}\p{N} -]/gu, (sign) => sign),
     'The books do not add up',
   ]);
   expect(server.mails.map(({ text }) => text).join('')).toContain('the disk is full');
   clock.pass(20 * minute); // the process that reported the disk is gone
-  expect(await look(0)).toEqual([expect.stringMatching(/^Over: Little room/)]);
+  expect(await look(0)).toEqual([expect.stringMatching(/^Closed: Little free space/)]);
 });
 
 it('a receiver that fails gets the same message again, by its id, as often as webhooks are retried', async () => {

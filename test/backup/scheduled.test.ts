@@ -239,7 +239,9 @@ describe('a scheduled backup that fails', () => {
     clock.stop('2026-03-01T06:00:00Z');
     await tick();
     const [failed] = await listBackups(service.app.db);
-    expect(failed?.error).toMatch(/of room, and the last backup took .*: make room, or keep fewer backups\.$/);
+    expect(failed?.error).toMatch(
+      /of free space, and the last backup took .*: free some space, or keep fewer backups\.$/,
+    );
     expect(readdirSync(to)).toHaveLength(1);
   });
 

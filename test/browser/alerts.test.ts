@@ -113,14 +113,14 @@ test('operators see what is wrong, where it goes, and whether a test arrives', l
     kind: 'disk',
     subject: 'box /data',
     level: 2,
-    title: 'Little room on box',
+    title: 'Little free space on box',
     summary: 'The disk of /data on box has 1.0 GB (2.0 %) left.',
     mark: null,
   } as const;
   await noteLook(service.app.db, 'operators', { causes: [disk] }, new Date());
   await page.setViewportSize({ width: 360, height: 780 });
   await page.reload();
-  await page.getByText('Little room on box').waitFor();
+  await page.getByText('Little free space on box').waitFor();
   await page.getByText('Critical', { exact: true }).waitFor();
   expect(await sidewaysOf(page)).toBe(0);
   expect(await violationsIn(page)).toEqual([]);

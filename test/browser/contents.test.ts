@@ -47,7 +47,7 @@ test('an owner lets a key store contents, reads a call, and deletes what was sai
   await signIn(page, service.app, owner.user_id, '/keys');
   await page.getByRole('button', { name: 'Change Website' }).click();
   const form = page.getByRole('dialog');
-  await form.getByRole('switch', { name: 'Store what is said in chats' }).click({ force: true });
+  await form.getByRole('switch', { name: 'Store the content of chats' }).click({ force: true });
   await form.getByRole('textbox', { name: 'Replace these texts, too' }).fill('EMP-####');
   await form.getByRole('textbox', { name: 'Delete after days' }).fill('7');
   await settled(page);
@@ -61,7 +61,7 @@ test('an owner lets a key store contents, reads a call, and deletes what was sai
     .poll(async () => (await owner.get(`${owner.base}/chats/${(id = await chat())}`)).text)
     .toContain('"has_content":true');
   await page.goto(`${service.url}/chats/${id}`);
-  await page.getByRole('button', { name: 'Show what was said' }).click();
+  await page.getByRole('button', { name: 'Show the content' }).click();
   const messages = page.getByRole('list', { name: 'Messages' });
   await messages.getByText('I am [email]').waitFor();
   await messages.getByText('What is [redacted]?').first().waitFor();
@@ -72,7 +72,7 @@ test('an owner lets a key store contents, reads a call, and deletes what was sai
 
   await page.getByRole('button', { name: 'Delete the content' }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Delete', exact: true }).click();
-  await page.getByText('What was said is not stored, or not any more.').waitFor();
+  await page.getByText('The content of this call is not stored, or no longer.').waitFor();
   expect(problems).toEqual([]);
   await context.close();
 });
@@ -84,7 +84,7 @@ test('a viewer sees that there is content, and who may read it', async () => {
   const context = await contextOf(chromium.browser, { reducedMotion: 'reduce' });
   const { page } = await watchedPage(context, service.url);
   await signIn(page, service.app, viewer.user_id, `/chats/${id}`);
-  const button = page.getByRole('button', { name: 'Show what was said' });
+  const button = page.getByRole('button', { name: 'Show the content' });
   await button.waitFor();
   await expect.poll(() => button.getAttribute('aria-disabled')).toBe('true');
   await context.close();

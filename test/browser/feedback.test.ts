@@ -97,7 +97,7 @@ test('the page Speed has the mean of the scores, and none where there are none',
   const { headers } = await theirs.call('POST', '/v1/chat/completions', { model: 'sandbox/chat', messages });
   await theirs.call('GET', `/v1/chat/${headers.get('x-request-id')}`); // waits for the record
   const { page: empty } = await pageOf(lonely.user_id, '/speed');
-  await empty.getByText('To the end').first().waitFor();
+  await empty.getByText('Total time').first().waitFor();
   expect(await empty.getByText(/from −1 to \+1/).count()).toBe(0);
 });
 

@@ -36,12 +36,12 @@ afterEach(async () => {
   if (problems.length > 0) throw new Error(problems.join('\n'));
 });
 
-test('with 0.00 the first step is to add money, and leads an owner to where that is done', limit, async () => {
+test('with 0.00 the first step is to top up, and leads an owner to where that is done', limit, async () => {
   await signIn(page, service.app, empty.user_id);
   await page.getByText('An image costs $0.01, and $0.00 is available.').waitFor();
   expect(await page.getByRole('link', { name: 'Open the playground' }).count()).toBe(0);
   expect(await violationsIn(page)).toEqual([]);
-  await page.getByRole('link', { name: 'Add money' }).click();
+  await page.getByRole('listitem').getByRole('link', { name: 'Top up' }).click();
   await page.getByRole('heading', { level: 1, name: 'Billing' }).waitFor();
 });
 
@@ -55,7 +55,7 @@ test(
     expect(await page.getByText('First steps').count()).toBe(0);
     await context.clearCookies();
     await signIn(page, service.app, developer.user_id);
-    await page.getByText('Ask an owner of the account to add money.').waitFor();
+    await page.getByText('Ask an owner of the account to top up.').waitFor();
     await service.app.db.query('update auth."user" set "isOperator" = true where id = $1', [empty.user_id]);
     await context.clearCookies();
     await signIn(page, service.app, empty.user_id);

@@ -83,7 +83,7 @@ test(
     expect(await faultsOf(page)).toEqual([]);
     await page.locator('#refused').getByRole('switch', { name: 'Show as table' }).click();
     await page.getByRole('table', { name: 'Refused calls by hour and reason' }).waitFor();
-    await low.getByRole('link', { name: 'Add credit' }).click();
+    await low.getByRole('link', { name: 'Top up' }).click();
     await page.waitForURL((url) => url.pathname === '/billing');
     await leave(seen);
 

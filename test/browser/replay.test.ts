@@ -172,7 +172,7 @@ test('contents that are gone are said to be gone, on the page of the call and in
   await page.getByText('There is no content of this call: its key stores none, or its time is over.').waitFor();
   await page.getByRole('textbox', { name: 'Message', exact: true }).waitFor();
   await page.goto(`${service.url}/chats/${id}`);
-  await page.getByText('What was said is not stored, or not any more.').waitFor();
+  await page.getByText('The content of this call is not stored, or no longer.').waitFor();
   expect(await page.getByRole('button', { name: 'Open in the playground' }).count()).toBe(0);
 });
 

@@ -436,7 +436,7 @@ describe('the default catalogue beside a file', () => {
 
   it('has its prices in dollars', () => {
     expect(read('version: 1\ncurrencies: { PLN: "1", USD: "0.27" }\ncatalog: { default: true }')).toEqual([
-      'm:3:21 catalog.default: the prices of the default catalogue are in USD, which is not the first of currencies.',
+      'm:3:21 catalog.default: the prices of the default catalogue are in USD: list USD first in currencies, or set catalog.default to false.',
     ]);
     expect(read('version: 1\ncurrencies: { PLN: "1", USD: "0.27" }\ncatalog: { default: false }')).toEqual([]);
   });

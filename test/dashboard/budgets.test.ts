@@ -62,7 +62,7 @@ it('a hard budget lets what it pays for through, and refuses the rest with its n
   const { message } = (refused.json as { error: { message: string } }).error;
   expect(message).toContain('The budget "Night runs" is reached');
   expect(message).toContain('0.00 USD of 0.10 USD is left');
-  expect(message).toContain(`It begins anew at ${ends_at}`);
+  expect(message).toContain(`It resets at ${ends_at}`);
   const chat = await call(secret, '/v1/chat/completions', { model: 'sandbox/chat', messages });
   expect(chat).toMatchObject({ status: 403, json: { error: { message: expect.stringContaining('"Night runs"') } } });
   const anthropic = await call(secret, '/v1/messages', { model: 'sandbox/chat', max_tokens: 50, messages });

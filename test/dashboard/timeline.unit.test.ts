@@ -29,7 +29,7 @@ it('a queued task shows its place, and to operators what it waits for', () => {
   const waiting = [{ provider: 'Black Forest Labs', place: 3, reason: 'waits for Black Forest Labs: 24 of 24 active' }];
   const lastFor = (sees_routes: boolean) =>
     timelineOf({ task, attempts: [], entries: [], attempt_log: [], waiting, now, sees_routes }).at(-1);
-  const title = 'Waits: place 3 in the queue';
+  const title = 'Queued: position 3';
   expect(lastFor(true)).toMatchObject({ title, detail: 'waits for Black Forest Labs: 24 of 24 active' });
-  expect(lastFor(false)).toMatchObject({ title, detail: 'The model provider has no room for it yet.' });
+  expect(lastFor(false)).toMatchObject({ title, detail: 'The model provider is full.' });
 });

@@ -150,7 +150,7 @@ describe('a task with a faulty upstream', () => {
       if (left === 0) return service.app.storage.put(key, bytes, options);
       left -= 1;
       onFailure();
-      throw new StorageFull('There is no room left for files.');
+      throw new StorageFull('No space is left for files.');
     };
     return { ...service.app, storage: { ...service.app.storage, put } };
   }

@@ -22,10 +22,10 @@ export function watchForUpdates(): void {
   window.addEventListener('vite:preloadError', () => sessionStorage.setItem(noted, 'yes'));
   if (sessionStorage.getItem(noted) === null) return;
   sessionStorage.removeItem(noted);
-  notifications.show({ title: 'Medley was updated', message: 'This page was loaded anew.', autoClose: 10_000 });
+  notifications.show({ title: 'Medley was updated', message: 'This page was reloaded.', autoClose: 10_000 });
 }
 
-/** Loads the page anew, but not again and again: false if that was tried just now. */
+/** Reloads the page, but not again and again: false if that was tried just now. */
 export function loadAnew(): boolean {
   const last_ms = Number(sessionStorage.getItem(reloaded) ?? 0);
   if (Date.now() - last_ms < again_after_ms) return false;

@@ -469,7 +469,7 @@ export type BudgetEvent = {
     limit: Cost;
     used: Cost;
     used_percent: number;
-    /** When it begins anew; null for a budget of all time. */
+    /** When it resets; null for a budget of all time. */
     resets_at: string | null;
   };
 };

@@ -55,7 +55,9 @@ const list_files: Endpoint<GeminiFileParts> = {
 async function answerList(app: GeminiFileParts, { caller, query, gone }: Call): Promise<Answer> {
   const token = query.get('pageToken') ?? '';
   if (token !== '' && !isId('file', token)) {
-    throw new ApiError('invalid_request', 'pageToken is none of this list.', { param: 'pageToken' });
+    throw new ApiError('invalid_request', 'pageToken is not from this list. Leave it out to begin at the first page.', {
+      param: 'pageToken',
+    });
   }
   const db = reading(app, { key: caller.account.id, gone });
   const filter = {

@@ -150,7 +150,9 @@ function answerModels(app: ModelParts, { query, caller }: Call): Answer {
   const token = query.get('pageToken') ?? '';
   const first = token === '' ? 0 : offered.findIndex(({ id }) => id === token) + 1;
   if (token !== '' && first === 0)
-    throw new ApiError('invalid_request', 'pageToken is none of this list.', { param: 'pageToken' });
+    throw new ApiError('invalid_request', 'pageToken is not from this list. Leave it out to begin at the first page.', {
+      param: 'pageToken',
+    });
   const size = wholeNumber(query, 'pageSize', { min: 1, max: page_size_max }) ?? offered.length;
   const page = offered.slice(first, first + size);
   const last = page.at(-1);

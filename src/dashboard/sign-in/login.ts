@@ -58,11 +58,13 @@ function checkHead({ base_url, catalog }: Parts, { method, params, headers }: Re
   if (method === 'POST') checkOrigin(headers, new URL(base_url()).origin);
   const { password, passkeys, issuers } = catalog.current.settings.sign_in;
   if (!passkeys && by_passkey.has(path)) {
-    throw new ApiError('forbidden', 'Nobody signs in with passkeys here.', { code: 'no_passkeys' });
+    throw new ApiError('forbidden', 'Sign-in with passkeys is switched off on this service.', { code: 'no_passkeys' });
   }
   if (password || !needs_passwords.has(path)) return;
   const names = issuers.map(({ name }) => name).join(' or ');
-  throw new ApiError('forbidden', `There are no passwords here. Sign in with ${names}.`, { code: 'no_passwords' });
+  throw new ApiError('forbidden', `Sign-in with passwords is switched off on this service. Sign in with ${names}.`, {
+    code: 'no_passwords',
+  });
 }
 
 const by_passkey: ReadonlySet<string> = new Set(['/passkey/start', '/sign-in/passkey']);

@@ -36,7 +36,7 @@ export function openProvider(
   return provider;
 }
 
-/** A run as the tasks room asks for it. */
+/** A run as the module tasks asks for it. */
 export function runOf(more: Pick<RunRequest, 'kind' | 'model' | 'input'> & Partial<RunRequest>): RunRequest {
   return {
     task_id: 'task_1',

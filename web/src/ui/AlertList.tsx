@@ -16,7 +16,7 @@ export function AlertList({ alerts, caption }: { alerts: readonly AlertView[]; c
 
 function Row({ alert: { level, title, message, opened_at, closed_at, notified_at } }: { alert: AlertView }) {
   const state = closed_at !== null ? 'good' : level === 'critical' ? 'bad' : 'warning';
-  const label = closed_at !== null ? 'Over' : level === 'critical' ? 'Critical' : 'Open';
+  const label = closed_at !== null ? 'Closed' : level === 'critical' ? 'Critical' : 'Open';
   return (
     <Box component="li">
       <Group gap="xs">
@@ -32,7 +32,7 @@ function Row({ alert: { level, title, message, opened_at, closed_at, notified_at
         Opened <Time at={opened_at} ago />
         {closed_at !== null && (
           <>
-            , over <Time at={closed_at} ago />
+            , closed <Time at={closed_at} ago />
           </>
         )}
         {notified_at === null ? '. No message yet.' : ', last message '}

@@ -507,7 +507,7 @@ class BudgetEventData(TypedDict):
     limit: Cost
     used: Cost
     used_percent: float
-    #: When it begins anew; null for a budget of all time.
+    #: When it resets; null for a budget of all time.
     resets_at: str | None
 
 

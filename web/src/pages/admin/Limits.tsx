@@ -15,7 +15,7 @@ export function Limits({ limits }: { limits: readonly AdminLimit[] }) {
           { name: 'Limit' },
           { name: 'In use', align: 'right' },
           { name: 'Waiting', align: 'right' },
-          { name: 'Bound', align: 'right' },
+          { name: 'Maximum', align: 'right' },
           { name: 'For one account', align: 'right' },
         ]}
       >

@@ -97,12 +97,12 @@ export function BudgetForm(props: { budget?: BudgetView; choices: BudgetsView['c
 
 type Form = ReturnType<typeof useForm<Values>>;
 
-/** Percentages at which people hear of it. */
+/** Percentages at which people are notified. */
 function Alerts({ form }: { form: Form }) {
   return (
     <Checkbox.Group
       label="Alerts"
-      description="How far the budget is when people hear of it, by mail and webhook. None: nobody hears."
+      description="Percentages at which people are notified, by mail and webhook. None: nobody is notified."
       {...form.getInputProps('alerts')}
     >
       <Group mt="xs">
@@ -175,8 +175,8 @@ export function RemoveBudget({ budget, close }: { budget: BudgetView; close: () 
       close={close}
     >
       <Text size="sm">
-        {budget.is_hard ? 'Calls are no longer refused by it.' : 'Nobody hears of its spending any more.'} What was
-        spent stays in usage.
+        {budget.is_hard ? 'Calls are no longer refused by it.' : 'No more alerts about its spending.'} What was spent
+        stays in usage.
       </Text>
     </Confirm>
   );

@@ -137,14 +137,14 @@ function Rest({ budget: { ends_at, projection, amount, is_hard } }: { budget: Bu
   if (ends_at === null) {
     return (
       <Text size="xs" c="dimmed">
-        For all time: it does not begin anew.
+        For all time: it never resets.
       </Text>
     );
   }
   const is_over = projection !== null && Number(projection.exact) > Number(amount.exact);
   return (
     <Text size="xs" c="dimmed">
-      {daysLeft(ends_at, Date.now())}, begins anew <Time at={ends_at} />
+      {daysLeft(ends_at, Date.now())}, resets <Time at={ends_at} />
       {projection !== null && (
         <Text span {...(is_over && { c: 'var(--mantine-color-text)', fw: 600 })}>
           {is_over && is_hard

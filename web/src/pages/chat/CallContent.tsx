@@ -26,7 +26,7 @@ export function CallContent({ call }: { call: ChatView }) {
     return (
       <Card title="Content">
         <Text size="sm" c="dimmed">
-          What was said is not stored, or not any more. A key stores it where its form says so: change it on the page
+          The content of this call is not stored, or no longer. Each key has a setting for that: change it on the page
           API keys.
         </Text>
       </Card>
@@ -43,7 +43,7 @@ export function CallContent({ call }: { call: ChatView }) {
         {!data && account.role !== 'operator' && (
           <Group>
             <MayButton right="content" variant="default" loading={isPending} onClick={() => mutate(undefined)}>
-              Show what was said
+              Show the content
             </MayButton>
             <OpenInPlayground call={call} />
           </Group>
@@ -59,7 +59,7 @@ export function CallContent({ call }: { call: ChatView }) {
 const acts: Record<string, string> = {
   'content.read': 'read it',
   'content.delete': 'deleted it',
-  'content.export': 'took contents of calls along',
+  'content.export': 'exported contents of calls',
 };
 
 /** Those who read it, as the audit log has them. */
@@ -83,7 +83,7 @@ function Accesses({ call, is_read }: { call: ChatView; is_read: boolean }) {
   );
 }
 
-/** Operators say why they read what callers of others said. */
+/** Operators say why they read the contents of calls of others. */
 function Reason({ read, isPending }: { read: (reason: string) => void; isPending: boolean }) {
   const [reason, setReason] = useState('');
   return (
@@ -104,7 +104,7 @@ function Reason({ read, isPending }: { read: (reason: string) => void; isPending
           disabled={reason.trim().length < 10}
           onClick={() => read(reason.trim())}
         >
-          Show what was said
+          Show the content
         </Button>
       </Group>
     </Stack>
@@ -187,7 +187,7 @@ function DeleteContent({ call }: { call: ChatView }) {
       </Button>
       <Modal opened={is_open} onClose={() => setIsOpen(false)} title="Delete the content">
         <Stack>
-          <Text size="sm">What was said in this call is deleted for good. Its numbers and its cost stay.</Text>
+          <Text size="sm">The content of this call is deleted for good. Its numbers and its cost stay.</Text>
           {error && <Failed error={error} />}
           <Group justify="flex-end">
             <Button variant="default" onClick={() => setIsOpen(false)}>

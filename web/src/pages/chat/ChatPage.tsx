@@ -63,7 +63,7 @@ function Whole({ call }: { call: ChatView }) {
           <Figure
             name="Output tokens"
             value={call.output_tokens.toLocaleString('en')}
-            note={`${call.reasoning_tokens.toLocaleString('en')} of them thinking`}
+            note={`${call.reasoning_tokens.toLocaleString('en')} of them reasoning`}
           />
           <Figure
             name="First token"

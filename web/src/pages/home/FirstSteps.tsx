@@ -154,7 +154,7 @@ function ImageStep() {
       <Text size="sm">
         An image costs <Money cost={{ amount: '0.01', exact: '0.010000', currency: data.available.currency }} />, and{' '}
         <Money cost={data.available} /> is available.
-        {!is_operator && !may('billing') && ' Ask an owner of the account to add money.'}
+        {!is_operator && !may('billing') && ' Ask an owner of the account to top up.'}
       </Text>
       {is_operator ? (
         <ButtonTo href={`/admin/accounts/${account.id}`} size="xs">
@@ -163,7 +163,7 @@ function ImageStep() {
       ) : (
         may('billing') && (
           <ButtonTo href="/billing" size="xs">
-            Add money
+            Top up
           </ButtonTo>
         )
       )}

@@ -55,7 +55,7 @@ export function ContentFields<Values extends ContentValues>({ form, had_content,
   return (
     <>
       <Switch
-        label="Store what is said in chats"
+        label="Store the content of chats"
         description="Requests and answers of chat calls with this key. Owners and developers of the account can read them; each read is in the audit log. Off: only numbers are stored."
         key={form.key('logs_content')}
         {...form.getInputProps('logs_content', { type: 'checkbox' })}

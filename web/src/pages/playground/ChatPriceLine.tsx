@@ -27,7 +27,7 @@ export function ChatPriceLine({ price }: { price: ChatPrice }) {
         <>
           Only {moneyText(first.available)} available: the answer may have to be shorter.{' '}
           <LinkTo href="/billing" underline="always" size="sm">
-            Add funds
+            Top up
           </LinkTo>
         </>
       )}

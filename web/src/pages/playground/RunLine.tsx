@@ -71,9 +71,9 @@ function reasonOf({ view, is_stale, error }: Estimating) {
   if (view.obstacle === 'insufficient_balance' && view.available) {
     return (
       <>
-        Only {moneyText(view.available)} are available.{' '}
+        Only {moneyText(view.available)} is available.{' '}
         <LinkTo href="/billing" underline="always" size="sm">
-          Add funds
+          Top up
         </LinkTo>
       </>
     );

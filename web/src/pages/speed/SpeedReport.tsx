@@ -92,7 +92,7 @@ function Totals({ total }: { total: SpeedFigures }) {
       <SimpleGrid cols={{ base: 2, sm: total.feedback_count > 0 ? 5 : 4 }}>
         <Figure name="Succeeded" value={shareText(total)} note={`of ${total.count.toLocaleString('en')}`} />
         <Figure name="First token" value={timeText(total.first_p50_ms)} note={`p95 ${timeText(total.first_p95_ms)}`} />
-        <Figure name="To the end" value={timeText(total.total_p50_ms)} note={`p95 ${timeText(total.total_p95_ms)}`} />
+        <Figure name="Total time" value={timeText(total.total_p50_ms)} note={`p95 ${timeText(total.total_p95_ms)}`} />
         <Figure name="Output" value={rateText(total.tokens_per_second)} note="median of streamed answers" />
         {total.feedback_count > 0 && (
           <Figure
@@ -159,8 +159,8 @@ const numbers: Readonly<Record<string, (row: SpeedFigures) => number | null>> = 
   Succeeded: ({ count, failed }) => (count - failed) / Math.max(1, count),
   'First token': (row) => row.first_p50_ms,
   'First token, p95': (row) => row.first_p95_ms,
-  'To the end': (row) => row.total_p50_ms,
-  'To the end, p95': (row) => row.total_p95_ms,
+  'Total time': (row) => row.total_p50_ms,
+  'Total time, p95': (row) => row.total_p95_ms,
   'Tokens per second': (row) => row.tokens_per_second,
   [feedback]: (row) => row.feedback_score,
 };

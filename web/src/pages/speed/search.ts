@@ -4,7 +4,7 @@ import { readGroup } from '../usage/groups.ts';
 
 export const measures = [
   { value: 'first', label: 'Time to first token' },
-  { value: 'total', label: 'Time to the end' },
+  { value: 'total', label: 'Total time' },
 ] as const;
 
 export type Measure = (typeof measures)[number]['value'];

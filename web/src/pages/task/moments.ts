@@ -22,7 +22,7 @@ const phrases: readonly Phrase[] = [
   ],
   [/^Route (.+) was stopped$/, (route) => `Route ${route} was stopped`],
   [/^Route (.+) goes on without its task$/, (route) => `Route ${route} goes on without its task`],
-  [/^Waits: place (\d+) in the queue$/, (place) => `Waits: place ${place} in the queue`],
+  [/^Queued: position (\d+)$/, (place) => `Queued: position ${place}`],
   [/^The run started$/, () => 'The run started'],
   [/^Succeeded$/, () => 'Succeeded'],
   [/^Failed: (.+)$/, (reason) => `Failed: ${reason}`],

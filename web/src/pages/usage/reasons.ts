@@ -23,7 +23,7 @@ type NextStep = { text: string; href?: string };
 
 /** The next step for each reason; without a page for it, words alone. */
 const next_steps: { readonly [reason in RefusalReason]: NextStep } = {
-  insufficient_balance: { text: 'Add credit', href: '/billing' },
+  insufficient_balance: { text: 'Top up', href: '/billing' },
   monthly_limit: { text: 'Raise the limit of the key', href: '/keys' },
   budget_reached: { text: 'Raise the budget', href: '/budgets' },
   model_not_allowed: { text: 'Allow the model on the key', href: '/keys' },
@@ -38,7 +38,7 @@ const next_steps: { readonly [reason in RefusalReason]: NextStep } = {
 
 /** Steps of members of some projects, where the page for it is about all of the account: they ask somebody else. */
 const limited_next_steps: { readonly [reason in RefusalReason]?: NextStep } = {
-  insufficient_balance: { text: 'Ask an owner of the account to add credit.' },
+  insufficient_balance: { text: 'Ask an owner of the account to top up.' },
   budget_reached: { text: 'Ask an owner of the account to raise the budget.' },
   limited_to_projects: { text: 'Ask somebody who sees all of the account for a key.' },
 };
