@@ -463,16 +463,3 @@ function rangeOf({
     [`${time_of_own} < ?`, created_before],
   ] as const;
 }
-
-const marked = 50;
-
-/** Returns a mark of each account's newest calls: it changes when a call is added. Accounts without calls have none. */
-export async function callMarks(db: Queryable, account_ids: readonly string[]): Promise<Map<string, string>> {
-  const rows = await db.query<{ account_id: string; mark: string | null }>(
-    `select a.account_id, (select md5(string_agg(c.id, ',')) from (
-       select id from chat_calls where account_id = a.account_id order by id desc limit ${marked}) c) as mark
-       from unnest($1::text[]) a (account_id)`,
-    [account_ids],
-  );
-  return new Map(rows.map(({ account_id, mark }) => [account_id, mark ?? '']));
-}

@@ -110,6 +110,15 @@ export async function projectOf(db: Queryable, key_id: string): Promise<string |
   return rows[0]?.project_id;
 }
 
+/** Returns the projects that these keys are in now. */
+export async function projectsByKey(db: Queryable, key_ids: readonly string[]): Promise<Map<string, string>> {
+  const rows = await db.query<{ key_id: string; project_id: string }>(
+    `select key_id, coalesce(project_id, 'default') as project_id from budgets where key_id = any($1)`,
+    [key_ids],
+  );
+  return new Map(rows.map(({ key_id, project_id }) => [key_id, project_id]));
+}
+
 /** Returns the keys of an account whose text a person has seen: made or rotated by them. With the projects they are in. */
 export async function keysOfMember(
   db: Queryable,

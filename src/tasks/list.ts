@@ -358,26 +358,6 @@ function promptOf(start: string | null): string | null {
   return typeof prompt === 'string' ? prompt : null;
 }
 
-const marked = 50;
-const unfinished_marked = 1_000;
-
-/**
- * Returns a mark of each account's newest tasks: it changes when one is created, starts or ends, and when an older one
- * ends.
- */
-export async function taskMarks(db: Queryable, account_ids: readonly string[]): Promise<Map<string, string>> {
-  const rows = await db.query<{ account_id: string; mark: string }>(
-    `select a.account_id, concat(
-         (select md5(string_agg(t.id || t.status, ',')) from (
-            select id, status from tasks where account_id = a.account_id order by id desc limit ${marked}) t),
-         ' ', (select count(*) from (select from tasks
-            where account_id = a.account_id and completed_at is null limit ${unfinished_marked}) u)) as mark
-       from unnest($1::text[]) a (account_id)`,
-    [account_ids],
-  );
-  return new Map(rows.map(({ account_id, mark }) => [account_id, mark]));
-}
-
 /** Work that operators ask for: of all accounts, in a time. */
 export type AllFilter = {
   from: Date;

@@ -1,19 +1,14 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { makeBigAccount, rare_model, type BigAccount } from '../../bench/big-account.ts';
-import { callMarks, listAllRecords, listRecords, searchRecords } from '../../src/chat/record.ts';
+import { callMarks, recentCalls } from '../../src/chat/changes.ts';
+import { listAllRecords, listRecords, searchRecords } from '../../src/chat/record.ts';
 import type { Db, Queryable, Tx } from '../../src/db/database.ts';
 import { listEntries } from '../../src/money/ledger.ts';
 import { marginsOf } from '../../src/money/margins.ts';
 import { accountsMoved, statementOf } from '../../src/money/statement.ts';
 import { addUpUsage, usageOf } from '../../src/money/usage.ts';
-import {
-  lastRoutes,
-  listAllTaskLines,
-  listTaskLines,
-  listTasks,
-  searchTaskLines,
-  taskMarks,
-} from '../../src/tasks/list.ts';
+import { recentTasks, taskMarks } from '../../src/tasks/changes.ts';
+import { lastRoutes, listAllTaskLines, listTaskLines, listTasks, searchTaskLines } from '../../src/tasks/list.ts';
 import { listVideos } from '../../src/tasks/videos.ts';
 import { countUndelivered, listDeliveries } from '../../src/webhooks/delivery.ts';
 import { testDatabase, type TestDatabase } from '../helpers/database.ts';
@@ -142,6 +137,8 @@ test.each<[name: string, work: (db: Queryable) => Promise<unknown>, pages_max: n
   ['the accounts with movements in a month', (db) => accountsMoved(db, month), 60],
   ['marks of the newest tasks', (db) => taskMarks(db, [big.account_id]), 60],
   ['marks of the newest calls', (db) => callMarks(db, [big.account_id]), 60],
+  ['the newest tasks with their keys', (db) => recentTasks(db, [big.account_id]), 400],
+  ['the newest calls with their keys', (db) => recentCalls(db, [big.account_id]), 400],
 ])('%s of an account with 60,000 entries are read from few pages', async (_, work, pages_max) => {
   expect(await pagesReadBy(work)).toBeLessThan(pages_max);
 });

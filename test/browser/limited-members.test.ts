@@ -108,7 +108,9 @@ test(
       expect(await menu.getByRole('link', { name, exact: true }).count()).toBe(0);
 
     await createKeyOn(guest);
+    const live = guest.waitForResponse((answer) => answer.url().endsWith('/activity/events'));
     await guest.goto(`${service.url}/activity`);
+    expect((await live).status()).toBe(200);
     await guest.getByText('sandbox/chat').first().waitFor();
     await expect.poll(() => guest.getByText('Site of Bakery').count()).toBeGreaterThan(0);
     expect(await guest.getByText('Zanzibar').count()).toBe(0);

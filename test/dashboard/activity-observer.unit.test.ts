@@ -4,15 +4,25 @@ import {
   watchers_max,
   watchers_of_account_max,
   type Reads,
+  type Recent,
   type Watcher,
 } from '../../src/dashboard/activity-observer.ts';
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
-/** A service whose accounts change when `marks` do, and whose sessions are over when they are in `over`. */
+/**
+ * A service whose accounts change when `marks` do, and whose sessions are over when they are in `over`. In account "a" are
+ * calls of keys, whose project is the part before the dot.
+ */
 function makeService() {
   const marks = new Map<string, string>();
+  const calls: { id: string; key_id: string; status: string }[] = [];
+  const addCall = (key_id: string) => {
+    calls.unshift({ id: `req_${String(calls.length).padStart(9, '0')}`, key_id, status: 'ended' });
+    marks.set('a', String(calls.length));
+  };
+  const reads_of_rows: (readonly string[])[] = [];
   const over = new Set<string>();
   const looks: (readonly string[])[] = [];
   let is_down = false;
@@ -22,17 +32,28 @@ function makeService() {
       if (is_down) throw new Error('the database is away');
       return new Map(ids.map((id) => [id, marks.get(id) ?? '']));
     },
+    recentOf: async (ids) => {
+      reads_of_rows.push(ids);
+      if (is_down) throw new Error('the database is away');
+      return new Map(ids.map((id) => [id, recentOf(id === 'a' ? [...calls] : [])]));
+    },
+    projectsOf: async (key_ids) => new Map(key_ids.map((key_id) => [key_id, key_id.split('.')[0] ?? ''])),
     admitted: async (watchers) => new Set(watchers.filter(({ session_id }) => !over.has(session_id))),
   };
   const seen: string[] = [];
-  const watcher = (account_id: string, session_id = 'session'): Watcher => ({
+  const watcher = (account_id: string, session_id = 'session', project_ids?: readonly string[]): Watcher => ({
     account_id,
     session_id,
-    changed: () => seen.push(`${account_id} changed`),
+    project_ids,
+    changed: () => seen.push(`${[account_id, ...(project_ids ?? [])].join(' ')} changed`),
     over: () => seen.push(`${session_id} over`),
   });
   const setDown = (next: boolean) => void (is_down = next);
-  return { observer: makeObserver(reads), marks, over, looks, seen, watcher, setDown };
+  return { observer: makeObserver(reads), marks, over, looks, seen, watcher, setDown, addCall, reads_of_rows };
+}
+
+function recentOf(newest: Recent['calls']['newest']): Recent {
+  return { tasks: { newest: [], unfinished: [] }, calls: { newest, unfinished: [] } };
 }
 
 const aLook = () => vi.advanceTimersByTimeAsync(400);
@@ -117,5 +138,81 @@ describe('an observer of accounts', () => {
     expect(() => observer.add(watcher('account 1'))).toThrow(refusal); // it has its share
     expect(() => observer.add(watcher('another'))).not.toThrow();
     expect(() => observer.add(watcher('account 0'))).toThrow(refusal);
+  });
+});
+
+describe('an observer for members of projects', () => {
+  it('tells each of them once that they watch, and then of rows of their own projects alone', async () => {
+    const { observer, addCall, seen, watcher } = makeService();
+    addCall('shop.1');
+    observer.add(watcher('a', 'session', ['shop']));
+    observer.add(watcher('a', 'session', ['club', 'shop']));
+    observer.add(watcher('a', 'session', []));
+    observer.add(watcher('a'));
+    await aLook();
+    expect(seen.splice(0).toSorted()).toEqual(['a changed', 'a changed', 'a club shop changed', 'a shop changed']);
+    addCall('club.1');
+    await aLook();
+    expect(seen.splice(0)).toEqual(['a changed', 'a club shop changed']);
+    addCall('another.1');
+    await aLook();
+    expect(seen.splice(0)).toEqual(['a changed']);
+    addCall('another.1');
+    addCall('shop.2');
+    await aLook();
+    expect(seen.splice(0)).toEqual(['a changed', 'a shop changed', 'a club shop changed']);
+    await aLook();
+    expect(seen).toEqual([]);
+  });
+
+  it('reads rows where an account has changed and such a member watches, and nowhere else', async () => {
+    const { observer, addCall, marks, reads_of_rows, watcher } = makeService();
+    observer.add(watcher('a'));
+    observer.add(watcher('b'));
+    addCall('shop.1');
+    await aLook();
+    expect(reads_of_rows).toEqual([]);
+    const stop = observer.add(watcher('a', 'session', ['shop']));
+    await aLook();
+    expect(reads_of_rows.splice(0)).toEqual([['a']]);
+    marks.set('b', 'more');
+    await aLook();
+    expect(reads_of_rows).toEqual([]);
+    addCall('club.1');
+    await aLook();
+    expect(reads_of_rows.splice(0)).toEqual([['a']]);
+    stop();
+    addCall('shop.1');
+    await aLook();
+    expect(reads_of_rows).toEqual([]);
+  });
+
+  it('tells whoever comes later at once, and misses nothing of a look that failed', async () => {
+    const { observer, addCall, seen, setDown, watcher } = makeService();
+    observer.add(watcher('a', 'session', ['shop']));
+    await aLook();
+    seen.length = 0;
+    observer.add(watcher('a', 'session', ['club']));
+    expect(seen.splice(0)).toEqual(['a club changed']);
+    setDown(true);
+    addCall('shop.1');
+    await aLook();
+    expect(seen).toEqual([]);
+    setDown(false);
+    await aLook();
+    expect(seen).toEqual(['a shop changed']);
+  });
+
+  it('tells somebody who comes while the last one goes that they watch', async () => {
+    const { observer, addCall, seen, watcher } = makeService();
+    const stop = observer.add(watcher('a', 'session', ['shop']));
+    await aLook();
+    seen.length = 0;
+    addCall('another.1');
+    vi.advanceTimersByTime(400); // the look has begun
+    stop();
+    observer.add(watcher('a', 'session', ['club']));
+    await aLook();
+    expect(seen).toEqual(['a club changed']);
   });
 });

@@ -4,6 +4,7 @@ import type { ActivityLine, ActivityPage, Page } from '../../src/dashboard/views
 import { newId } from '../../src/lib/ids.ts';
 import { dearestTaskLines } from '../../src/tasks/list.ts';
 import { expectExactBooks, startTestApp, type Client, type TestApp } from '../helpers/app.ts';
+import { moreEvents, openLivePage } from './live-rows.ts';
 import { memberOf, ownerOfNew, okBody, type Someone } from './people.ts';
 
 let test: TestApp;
@@ -203,36 +204,19 @@ describe('the files', () => {
 });
 
 describe('the events', () => {
-  /** Counts the events of a stream; `end` resolves when the stream is over. */
-  async function listen(who: Someone, cookie: string) {
-    const stop = new AbortController();
-    const url = `${test.url}${who.base}/activity/events`;
-    const ask = () => fetch(url, { headers: { cookie }, signal: stop.signal });
-    let response = await ask();
-    while (response.status === 503) response = await ask(); // a busy database
-    const seen = { count: 0 };
-    const reading = (async () => {
-      for await (const chunk of response.body ?? []) {
-        seen.count += new TextDecoder().decode(chunk).split('event: changed').length - 1;
-      }
-    })().catch(() => undefined);
-    return { response, seen, end: reading, close: () => (stop.abort(), reading) };
-  }
-
-  const cookieOf = ({ set_cookies }: Someone) => set_cookies.map((cookie) => cookie.split(';')[0]).join('; ');
+  const listen = (who: Someone) => openLivePage(test.url, who);
 
   it('come when a task begins, moves and ends and when a call has ended, and only to its own account', async () => {
-    const [mine, theirs] = await Promise.all([listen(owner, cookieOf(owner)), listen(other, cookieOf(other))]);
+    const [mine, theirs] = await Promise.all([listen(owner), listen(other)]);
     expect(mine.response.headers.get('content-type')).toBe('text/event-stream; charset=utf-8');
-    const more = async (than: number) => vi.waitUntil(() => mine.seen.count > than, { timeout: 120_000 });
-    await more(0); // as soon as it listens
-    await vi.waitUntil(() => theirs.seen.count === 1, { timeout: 120_000 });
+    await moreEvents(mine, 0); // as soon as it listens
+    await moreEvents(theirs, 0);
     const before_task = mine.seen.count;
     await generate(client, '[[delay 2s]] live');
-    await more(before_task + 1); // begun or running, and ended
+    await moreEvents(mine, before_task + 1); // begun or running, and ended
     const before_chat = mine.seen.count;
     await chat(client);
-    await more(before_chat);
+    await moreEvents(mine, before_chat);
     expect(theirs.seen.count).toBe(1);
     await Promise.all([mine.close(), theirs.close()]);
   });
@@ -246,30 +230,30 @@ describe('the events', () => {
     ],
   ])('end as soon as %s, and those of others go on', async (_, leave) => {
     const colleague = await memberOf(test, owner, 'viewer');
-    const [mine, theirs] = await Promise.all([listen(owner, cookieOf(owner)), listen(colleague, cookieOf(colleague))]);
+    const [mine, theirs] = await Promise.all([listen(owner), listen(colleague)]);
     expect([mine.response.status, theirs.response.status]).toEqual([200, 200]);
     await leave(colleague);
     await theirs.end;
     const count = mine.seen.count;
     await generate(client, 'after the end');
-    await vi.waitUntil(() => mine.seen.count > count, { timeout: 120_000 });
+    await moreEvents(mine, count);
     await mine.close();
   });
 
   it('are heard by 50 pages of an account at most, and a page that is closed makes room', async () => {
     const crowd = await ownerOfNew(test, 'Crowd');
     const streams: Awaited<ReturnType<typeof listen>>[] = [];
-    const ten = () => Promise.all(Array.from({ length: 10 }, () => listen(crowd, cookieOf(crowd))));
+    const ten = () => Promise.all(Array.from({ length: 10 }, () => listen(crowd)));
     while (streams.length < 50) streams.push(...(await ten())); // all at once were too many for a busy database
     expect(new Set(streams.map(({ response }) => response.status))).toEqual(new Set([200]));
-    const refused = await listen(crowd, cookieOf(crowd));
+    const refused = await listen(crowd);
     expect(refused.response.status).toBe(429);
-    const elsewhere = await listen(other, cookieOf(other));
+    const elsewhere = await listen(other);
     expect(elsewhere.response.status).toBe(200);
     await streams[0]?.close();
     await vi.waitUntil(
       async () => {
-        const next = await listen(crowd, cookieOf(crowd));
+        const next = await listen(crowd);
         streams.push(next);
         return next.response.status === 200;
       },

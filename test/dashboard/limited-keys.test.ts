@@ -244,18 +244,20 @@ describe('a change of a limit', () => {
       ]);
     const isWatching = async () => {
       const [session] = await db.query<{ id: string }>('select id from auth.session where "userId" = $1', [user_id]);
-      return (await watchesAdmitted(db, [{ session_id: session?.id ?? '', account_id }], new Date())).length === 1;
+      const watch = { session_id: session?.id ?? '', account_id };
+      const watches = [undefined, [project], ['default'], []].map((project_ids) => ({ ...watch, project_ids }));
+      return (await watchesAdmitted(db, watches, new Date())).map(({ project_ids }) => project_ids);
     };
     const seen = async () => {
       const { members } = okBody<TeamView>(await manager.get(`${manager.base}/team`));
       const limit = members.find((member) => member.user_id === user_id)?.projects;
       return [await isWatching(), limit === null, (await developer.get(`${base}/balance`)).status];
     };
-    expect(await seen()).toEqual([false, false, 403]);
+    expect(await seen()).toEqual([[[project]], false, 403]);
     await setRole('billing', [project]); // as a node of the version before may leave it
-    expect(await seen()).toEqual([true, true, 200]);
+    expect(await seen()).toEqual([[undefined], true, 200]);
     await setRole('developer', [project]);
     await addMember(db, { account_id, user_id, role: 'viewer' }, new Date());
-    expect(await seen()).toEqual([true, true, 200]);
+    expect(await seen()).toEqual([[undefined], true, 200]);
   });
 });

@@ -2,10 +2,12 @@ import { writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { openBalancer, type Balancer } from '../../bench/balancer.ts';
 import type { AdminTestCall } from '../../src/dashboard/views/admin.ts';
+import type { NewKeyView } from '../../src/dashboard/views/keys.ts';
 import { reload_channel } from '../../src/app/channels.ts';
 import { expectExactBooks, startTestApp, type TestApp } from '../helpers/app.ts';
 import { browserOf, type Seen } from '../helpers/person.ts';
-import { ownerOfNew, signInAs, okBody, type Someone } from './people.ts';
+import { moreEvents, openLivePage } from './live-rows.ts';
+import { memberOf, ownerOfNew, signInAs, okBody, type Someone } from './people.ts';
 
 /** The dashboard of two nodes behind a balancer that gives each request to the other one than the request before. */
 
@@ -108,6 +110,34 @@ it('a run of the playground is started on one node, seen on both, and canceled o
     await expect.poll(cancel).toBe(200);
     for (let look = 0; look < 2; look++) expect(okBody(await task())).toMatchObject({ error: { type: 'canceled' } });
   }
+});
+
+it("rows of a member's project are live on one node when the other makes them, and those of another project are not", async () => {
+  const makeKey = async (name: string) => {
+    const { id: project } = okBody<{ id: string }>(await owner.post(`${owner.base}/projects`, { name }));
+    const response = await owner.post(`${owner.base}/keys`, { name, project });
+    return { project, secret: okBody<NewKeyView>(response).secret };
+  };
+  const openFor = async (project: string) => {
+    const member = await memberOf(front, owner, 'viewer');
+    okBody(await owner.send('PATCH', `${owner.base}/team/${member.user_id}`, { projects: [project] }));
+    const page = await openLivePage(nodes[1].app.local_url(), member);
+    expect(page.response.status).toBe(200);
+    await moreEvents(page, 0);
+    return page;
+  };
+  const [shop, club] = [await makeKey('Shop'), await makeKey('Club')];
+  const pages = [await openFor(shop.project), await openFor(club.project)] as const;
+  for (const [turn, { secret }] of [shop, club].entries()) {
+    const [page, another] = turn === 0 ? pages : [pages[1], pages[0]];
+    const counts = [page.seen.count, another.seen.count] as const;
+    const headers = { authorization: `Bearer ${secret}`, 'content-type': 'application/json' };
+    const at = `${nodes[0].app.local_url()}/v1/chat/completions`;
+    expect((await fetch(at, { method: 'POST', headers, body: JSON.stringify(chat) })).status).toBe(200);
+    await moreEvents(page, counts[0]);
+    expect(another.seen.count).toBe(counts[1]);
+  }
+  await Promise.all(pages.map((page) => page.close()));
 });
 
 it('a reload that one node is asked for reaches both', async () => {

@@ -45,26 +45,31 @@ export async function endOtherSessions(db: Db, user_id: string, kept_id: string)
   });
 }
 
+/** A page that shows what changes in an account. `project_ids`: it is of a member who is limited to these. */
+type Watch = { session_id: string; account_id: string; project_ids: readonly string[] | undefined };
+
 /**
- * Returns those of these whose session lasts, and whose person belongs to the account, with the factors that it asks for,
- * or is an operator. Whoever is limited to projects is not told when something of the whole account changes.
+ * Returns those of these whose session lasts, and whose person belongs to the account, with the factors that it asks for
+ * and just this limit to projects, or is an operator.
  */
-export async function watchesAdmitted<T extends { session_id: string; account_id: string }>(
-  db: Queryable,
-  watches: readonly T[],
-  now: Date,
-): Promise<T[]> {
+export async function watchesAdmitted<T extends Watch>(db: Queryable, watches: readonly T[], now: Date): Promise<T[]> {
   const rows = await db.query<{ at: number }>(
     `select w.at::int as at
-       from unnest($1::text[], $2::text[]) with ordinality w (session_id, account_id, at)
-       join auth.session s on s.id = w.session_id and s."expiresAt" > $3
+       from unnest($1::text[], $2::text[], $3::jsonb[]) with ordinality w (session_id, account_id, projects, at)
+       join auth.session s on s.id = w.session_id and s."expiresAt" > $4
        join auth."user" u on u.id = s."userId"
        join accounts a on a.id = w.account_id
-      where case when exists (select from auth.member m where m."userId" = u.id and m."organizationId" = a.id)
-                 then not exists (select from auth.member m where m."userId" = u.id and m."organizationId" = a.id and ${limitOf('m')} is not null)
+       left join auth.member m on m."userId" = u.id and m."organizationId" = a.id
+      where case when m.id is not null
+                 then to_jsonb(${limitOf('m')}) is not distinct from w.projects
                    and (not a.second_factor_required or coalesce(u."twoFactorEnabled", false) or coalesce(s."hasTwoFactors", false))
-                 else u."isOperator" end`,
-    [watches.map(({ session_id }) => session_id), watches.map(({ account_id }) => account_id), now],
+                 else u."isOperator" and w.projects is null end`,
+    [
+      watches.map(({ session_id }) => session_id),
+      watches.map(({ account_id }) => account_id),
+      watches.map(({ project_ids }) => (project_ids === undefined ? null : JSON.stringify(project_ids))),
+      now,
+    ],
   );
   return rows.flatMap(({ at }) => watches[at - 1] ?? []);
 }

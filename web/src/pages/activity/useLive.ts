@@ -10,15 +10,15 @@ const again_after_ms = 10_000;
 const pause_of_page_ms = 800;
 
 /**
- * Reads the shown list again whenever the account's tasks or calls have changed. Pages that nobody sees do not listen;
- * an event comes with the connection when they are seen again. Where the service cannot be listened to, the list's own
- * interval is left.
+ * Reads the shown list again whenever the account's tasks or calls have changed; for a member of projects, those of their
+ * projects. Pages that nobody sees do not listen; an event comes with the connection when they are seen again. Where the
+ * service cannot be listened to, the list's own interval is left.
  */
 export function useLive(is_on: boolean): void {
   const { account, base } = usePlace();
   const queries = useQueryClient();
   useEffect(() => {
-    if (!is_on || account.is_limited) return; // the events are of the whole account
+    if (!is_on) return;
     const queryKey = [account.id, 'activity'];
     const pages = () =>
       queries
@@ -49,5 +49,5 @@ export function useLive(is_on: boolean): void {
       clearTimeout(timer);
       source?.close();
     };
-  }, [account.id, account.is_limited, base, is_on, queries]);
+  }, [account.id, base, is_on, queries]);
 }
