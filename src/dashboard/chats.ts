@@ -109,14 +109,14 @@ async function readChat(app: ChatParts, call: AccountCall): Promise<Answer> {
     chargeOfCall(app, account, record),
   ]);
   const { cache_write_tokens, reasoning_tokens, counted_here, error_message } = record;
-  const attempts = record.attempts.map(({ reason, upstream_id, ...attempt }, index) =>
+  const attempts = record.attempts.map(({ reason, upstream_id, ...attempt }) =>
     person.user.is_operator
       ? {
           ...attempt,
           ...(reason !== undefined && { reason }),
           ...(upstream_id !== undefined && { upstream_id }),
         }
-      : { ...attempt, route: `Route ${index + 1}` },
+      : { ...attempt, route: null },
   );
   const search_units = record.tools?.calls?.search_unit ?? null;
   const facts = {

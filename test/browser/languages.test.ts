@@ -159,6 +159,20 @@ describe('the dashboard in Polish', () => {
     await expect.poll(() => created.textContent()).toContain(day);
     await context.close();
   });
+
+  it('numbers the routes of a call in Polish for those who do not see their names', async () => {
+    const { headers } = await client.call('POST', '/v1/chat/completions', {
+      model: 'sandbox/chat',
+      messages: [{ role: 'user', content: 'Cześć' }],
+    });
+    const { user_id } = await memberOf(service, client, 'viewer');
+    const context = await contextOf(chrome.browser, { locale: 'pl-PL' });
+    const { page } = await watchedPage(context, service.url);
+    await signIn(page, service.app, user_id, `/chats/${headers.get('x-request-id')}`);
+    await page.getByRole('cell', { name: 'Trasa 1' }).waitFor();
+    expect(await englishIn(page)).toEqual([]);
+    await context.close();
+  });
 });
 
 /** Bytes of the scripts that the first page loads in a browser of this language. */

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { dearestRecords } from '../../src/chat/record.ts';
-import type { ActivityLine, ActivityPage, Page } from '../../src/dashboard/views/activity.ts';
+import type { ActivityLine, ActivityPage, ChatView, Page } from '../../src/dashboard/views/activity.ts';
 import { newId } from '../../src/lib/ids.ts';
 import { dearestTaskLines } from '../../src/tasks/list.ts';
 import { expectExactBooks, startTestApp, type Client, type TestApp } from '../helpers/app.ts';
@@ -151,6 +151,15 @@ describe('the list of both', () => {
     expect(status).toBe(400);
     expect(json).toMatchObject({ error: { param } });
   });
+});
+
+it('the page of a call has the routes that were tried, and their names for operators alone', async () => {
+  const attempts = async (who: Someone) =>
+    okBody<ChatView>(await who.get(`${owner.base}/chats/${task_ids[1]}`)).attempts.map(({ route }) => route);
+  expect(await attempts(owner)).toEqual([null]);
+  const operator = await ownerOfNew(test, 'Operating');
+  await test.app.db.query('update auth."user" set "isOperator" = true where id = $1', [operator.user_id]);
+  expect(await attempts(operator)).toEqual(['sandbox/chat#sandbox']);
 });
 
 describe('the files', () => {

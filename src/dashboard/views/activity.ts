@@ -177,7 +177,8 @@ export type ChatView = ChatLineView & {
   has_content: boolean;
   feedback: FeedbackView[];
   attempts: {
-    route: string;
+    /** Only operators see its name. */
+    route: string | null;
     /** Only if it is another model than the call's. */
     model?: string;
     outcome: string;

@@ -98,7 +98,7 @@ function Routes({ attempts }: Pick<ChatView, 'attempts'>) {
         {attempts.map((attempt, index) => (
           <Table.Tr key={index}>
             <Table.Td>
-              {attempt.route}
+              {attempt.route ?? `Route ${index + 1}`}
               {attempt.model !== undefined && (
                 <Text size="xs" c="dimmed">
                   {attempt.model}
