@@ -93,7 +93,7 @@ const delivery_attempts = `
 const chats = `
   insert into chat_calls (account_id, id, key_id, model, style, stream, status, error_type, finish, attempts,
       input_tokens, cached_input_tokens, cache_write_tokens, output_tokens, reasoning_tokens, counted_here, cost,
-      currency, first_content_ms, total_ms, created_at, upstream_cost, cache_write_1h_tokens, end_user, metadata)
+      currency, first_content_ms, total_ms, created_at, upstream_cost, cache_write_1h_tokens, end_user, metadata, error_message)
     select $1, id, key_id, model, 'completions', i % 2 = 0, case when is_failed then 502 else 200 end,
            case when is_failed then 'upstream_error' end, case when not is_failed then 'stop' end,
            jsonb_build_array(jsonb_build_object('route', 'sandbox/chat', 'outcome',
@@ -101,7 +101,8 @@ const chats = `
              || case when is_failed then '{"reason": "status 500"}' else '{}' end::jsonb),
            812, 0, 0, 245, 0, false, cost, 'USD', 300 + i % 400, 900 + i % 2000, at - interval '3 s', cost / 2, 0,
            case when i % 20 = 1 then 'user-' || i end,
-           case when i % 20 = 1 then jsonb_build_object('team', 't' || i % 7, 'tags', 'nightly,run-' || i / 1000) end
+           case when i % 20 = 1 then jsonb_build_object('team', 't' || i % 7, 'tags', 'nightly,run-' || i / 1000) end,
+           case when is_failed then 'The model is overloaded, request ' || i || '.' end
       from (${calls}) c where is_recorded and not is_task`;
 
 /** Ten characters of an id: the milliseconds of its time. */

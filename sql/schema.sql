@@ -516,6 +516,7 @@ create table chat_calls (
 CREATE INDEX chat_calls_by_time ON chat_calls USING btree (created_at);
 CREATE INDEX chat_calls_failed ON chat_calls USING btree (account_id, id) WHERE (status >= 400);
 CREATE INDEX chat_calls_failed_by_time ON chat_calls USING btree (created_at, status, error_type) WHERE (status >= 400);
+CREATE INDEX chat_calls_failed_of_words ON chat_calls USING gin (((call_words(account_id, end_user, metadata, error_type, status) || message_words(account_id, error_message)))) WITH (fastupdate=off) WHERE (error_message IS NOT NULL);
 CREATE INDEX chat_calls_gone_wrong ON chat_calls USING btree (created_at) WHERE ((status >= 500) OR (jsonb_array_length(attempts) > 1));
 CREATE INDEX chat_calls_of_words ON chat_calls USING gin (call_words(account_id, end_user, metadata, error_type, status)) WITH (fastupdate=off) WHERE ((end_user IS NOT NULL) OR (metadata IS NOT NULL) OR (status >= 400));
 
@@ -1812,6 +1813,17 @@ begin
     and r.month = date_trunc('month', r.month::timestamp)
     and r.month >= date_trunc('month', r.created_at at time zone 'UTC');
 end $function$;
+
+CREATE OR REPLACE FUNCTION message_words(p_account text, p_message text)
+ RETURNS tsvector
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE COST 1000
+AS $function$
+  select array_to_tsvector(coalesce(array_agg(left(md5(p_account), 8) || word), '{}'))
+    from unnest(tsvector_to_array(to_tsvector('pg_catalog.simple',
+      regexp_replace(left(p_message, 300), '[!-/:-@[-`{-~]', ' ', 'g')))) word
+   where octet_length(word) <= 2000
+$function$;
 
 CREATE OR REPLACE FUNCTION task_pairs(p_account text, p_metadata text)
  RETURNS bigint[]

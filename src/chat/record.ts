@@ -326,7 +326,7 @@ export async function listRecords(db: Queryable, filter: RecordFilter): Promise<
 const words_limit_ms = 3_000;
 
 /**
- * The calls that have all of these words in their labels or their error, as words or as their beginnings, newest first.
+ * The calls that have all of these words in their labels, their error or its message, as words or as their beginnings, newest first.
  * None if it is a text without words. Throws as a statement does that takes too long (isStopped).
  */
 export async function searchRecords(db: Pick<Db, 'tx'>, filter: RecordFilter, words: string): Promise<RecordPage> {
@@ -341,27 +341,35 @@ export async function searchRecords(db: Pick<Db, 'tx'>, filter: RecordFilter, wo
 const looked_at = 1_000;
 const read_for_words = 200;
 
+/** Words as the indexes have them: of every call, and of one that failed, those of the message of its error, too. */
+const label_words = 'call_words(account_id, end_user, metadata, error_type, status)';
+const all_words = `(${label_words} || message_words(account_id, error_message))`;
+
 /** Calls with the labels of the filter, and with all words, one more than the limit. */
 async function readByIndex(db: Queryable, filter: RecordFilter, words?: string): Promise<RecordLine[]> {
   const { text, values } = filtersOf(filter);
   const place = conditionsOf(placeOf(filter)).text; // with the first of the same values
   const order = orderOf(filter);
   const [limit_at, words_at, labels_at] = [1, 2, 3].map((more) => `$${values.length + more}`);
-  const has_words = `call_words(account_id, end_user, metadata, error_type, status)
-    @@ (select call_query($1, ${words_at}, ${labels_at}))`;
+  const fits = `@@ (select call_query($1, ${words_at}, ${labels_at}))`;
   const search_values = [words?.replaceAll('\0', ' ') ?? null, labelsIn(filter)];
   const near_count = words === undefined ? Math.max(looked_at, 4 * filter.limit) : read_for_words;
   const near = await db.query<RecordLine>(
     `select ${line_columns} from (
        select * from chat_calls where ${place} order by ${order} limit ${near_count}) c
-      where ${text}${words === undefined ? '' : ` and ${has_words}`} order by ${order} limit ${limit_at}`,
+      where ${text}${words === undefined ? '' : ` and ${all_words} ${fits}`} order by ${order} limit ${limit_at}`,
     [...values, filter.limit + 1, ...(words === undefined ? [] : search_values)],
   );
   if (near.length > filter.limit) return near;
+  const with_labels = `select * from chat_calls
+    where (end_user is not null or metadata is not null or status >= 400) and ${label_words} ${fits} offset 0`;
+  const failed = `select * from chat_calls where error_message is not null and ${all_words} ${fits} offset 0`;
+  const rows =
+    words === undefined
+      ? with_labels
+      : `select * from (${with_labels}) l where error_message is null union all select * from (${failed}) f`;
   return db.query<RecordLine>(
-    `select ${line_columns} from (
-       select * from chat_calls where (end_user is not null or metadata is not null or status >= 400) and ${has_words} offset 0) c
-      where ${text} order by ${order} limit ${limit_at}`,
+    `select ${line_columns} from (${rows}) c where ${text} order by ${order} limit ${limit_at}`,
     [...values, filter.limit + 1, ...search_values],
   );
 }

@@ -180,6 +180,8 @@ test.each<[words: string, filter: object, statements: number, lines: number]>([
   ['user 12041', {}, 2, 1],
   ['user 12041', { key_id: 'none' }, 2, 0],
   ['elephant', {}, 2, 0],
+  ['overloaded', {}, 2, 20], // messages of errors
+  ['overloaded 12019', {}, 2, 1],
 ])(
   'chat calls with the words "%s" and %o are found by their index, in %d statements',
   async (words, filter, ...expected) => {
@@ -190,7 +192,7 @@ test.each<[words: string, filter: object, statements: number, lines: number]>([
     expect([plans.length, ...seen]).toEqual(expected);
     const text = JSON.stringify(plans);
     expect(text).not.toContain('Seq Scan');
-    expect(text).toContain('chat_calls_of_words');
+    for (const index of ['chat_calls_of_words', 'chat_calls_failed_of_words']) expect(text).toContain(`"${index}"`);
     expect(plans.map(pagesOf).reduce((sum, pages) => sum + pages, 0)).toBeLessThan(700);
   },
 );

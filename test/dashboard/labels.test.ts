@@ -171,6 +171,9 @@ describe('words', () => {
     ['upstream blue', [3, 2]],
     ['502', [2]],
     ['storm upstream', [3]],
+    ['reached on any route', [2]], // the message of its error
+    ['REACH blue 502', [2]],
+    ['reached fox', []],
     ['hyperlink', [6]],
     ['100%_a', [6]],
     ['x%y_z', [6]],
@@ -191,6 +194,8 @@ describe('words', () => {
     expect(await list(of({ q: 'fox', tag: '2026' }))).toEqual(idsAt([1]));
     expect(await list(of({ q: 'fox', 'metadata[team]': 'blue' }))).toEqual([]);
     expect(await list(of({ q: 'upstream', http_status: '502' }))).toEqual(idsAt([2]));
+    expect(await list(of({ q: 'reached', http_status: '502', 'metadata[team]': 'blue' }))).toEqual(idsAt([2]));
+    expect(await list(of({ q: 'reached', error: 'timeout' }))).toEqual([]);
   });
 
   it('find calls in the search of all pages', async () => {
