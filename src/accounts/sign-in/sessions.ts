@@ -46,13 +46,17 @@ export async function endOtherSessions(db: Db, user_id: string, kept_id: string)
 }
 
 /** A page that shows what changes in an account. `project_ids`: it is of a member who is limited to these. */
-type Watch = { session_id: string; account_id: string; project_ids: readonly string[] | undefined };
+type LivePage = { session_id: string; account_id: string; project_ids: readonly string[] | undefined };
 
 /**
  * Returns those of these whose session lasts, and whose person belongs to the account, with the factors that it asks for
  * and just this limit to projects, or is an operator.
  */
-export async function watchesAdmitted<T extends Watch>(db: Queryable, watches: readonly T[], now: Date): Promise<T[]> {
+export async function watchesAdmitted<T extends LivePage>(
+  db: Queryable,
+  watches: readonly T[],
+  now: Date,
+): Promise<T[]> {
   const rows = await db.query<{ at: number }>(
     `select w.at::int as at
        from unnest($1::text[], $2::text[], $3::jsonb[]) with ordinality w (session_id, account_id, projects, at)
