@@ -184,7 +184,7 @@ test('the form of the playground’s key has a limit and no rule that the playgr
   await page.getByRole('button', { name: 'Change Playground' }).click();
   const form = page.getByRole('dialog', { name: 'Change Playground' });
   await form.getByLabel('Monthly limit').fill('7');
-  await form.getByText('Store what is said in chats').waitFor();
+  await form.getByText('Store the content of chats').waitFor();
   for (const label of ['Expires', 'May be used for', 'Allowed addresses', 'Allowed models'])
     expect(await form.getByText(label).count()).toBe(0);
   await form.getByRole('button', { name: 'Save' }).click();
