@@ -1,6 +1,7 @@
--- Deletes what would let somebody in who has read an older link: sign-in links, links for a new password, sign-ins that
--- wait for their code, and browsers that are asked for none. The trigger's argument is the column that holds the
--- person.
+-- Deletes what would let somebody in who has read an older link: sign-in links, links for a new password, links that
+-- move the address, sign-ins that wait for their code, and browsers that are asked for none. The trigger's argument is
+-- the column that holds the person. Who has proved no address yet keeps the link to their first one when a second factor
+-- is turned on: accounts ask newcomers for it at once.
 --
 -- Triggers, because the library makes these changes in many places; on updates alone, so that a backup is put back as
 -- it was. A first password comes with an address.
@@ -10,6 +11,9 @@ declare
 begin
   delete from public.login_links where user_id = v_user;
   delete from auth.verification where value = v_user;
+  if tg_table_name = 'account' or (to_jsonb(new) ->> 'emailVerified')::boolean then
+    delete from public.email_claims where user_id = v_user;
+  end if;
   return null;
 end $$;
 

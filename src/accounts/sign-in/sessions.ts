@@ -28,8 +28,8 @@ export async function endSession(db: Queryable, user_id: string, id: string): Pr
 }
 
 /**
- * Ends all sessions of a person but this one, and with them the browsers that are asked for no code and the sign-ins
- * that wait for one. Returns how many sessions there were.
+ * Ends all sessions of a person but this one, and with them the browsers that are asked for no code, the sign-ins that
+ * wait for one, and a link that moves the address. Returns how many sessions there were.
  */
 export async function endOtherSessions(db: Db, user_id: string, kept_id: string): Promise<number> {
   return db.tx(async (tx) => {
@@ -37,6 +37,7 @@ export async function endOtherSessions(db: Db, user_id: string, kept_id: string)
       `delete from auth.verification where value = $1 and (identifier like 'trust-device-%' or identifier like '2fa-%')`,
       [user_id],
     );
+    await tx.query('delete from email_claims where user_id = $1', [user_id]);
     const rows = await tx.query('delete from auth.session where "userId" = $1 and id <> $2 returning id', [
       user_id,
       kept_id,

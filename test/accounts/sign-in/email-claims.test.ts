@@ -119,6 +119,31 @@ describe('an e-mail address', () => {
     expect(await joinByMail('kept@example.com', 3)).toBe(409); // who has that mail may know
   });
 
+  it.each([
+    ['password', 'change-password', { currentPassword: password, newPassword: 'another horse battery' }],
+    ['second factor', 'two-factor/enable', { password }],
+    ['sign-out everywhere', 'end-others', undefined],
+  ])('does not move any more by a link that is older than a new %s', async (_, act, body) => {
+    const [own, other] = [`own-${act.length}@example.com`, `other-${act.length}@example.com`];
+    const who = await setUp(own);
+    okBody(await confirm(await linkTo(own)));
+    okBody(await who.post('/auth/email', { email: other }, from()));
+    const link = await linkTo(other);
+    const answer = await who.post(body ? `/auth/${act}` : `/dash/sessions/${act}`, body, from());
+    const { totpURI } = okBody<{ totpURI?: string }>(answer);
+    if (totpURI !== undefined)
+      okBody(await who.post('/auth/two-factor/verify-totp', { code: totpOf(secretOf(totpURI)) }, from()));
+    expect((await confirm(link)).status).toBe(400);
+    expect((await who.get('/dash/me')).json).toMatchObject({ user: { email: own, email_claim: null } });
+  });
+
+  it('that is the first one of somebody can still be confirmed after they have turned on a second factor', async () => {
+    const who = await setUp('required@example.com');
+    const { totpURI } = okBody<{ totpURI: string }>(await who.post('/auth/two-factor/enable', { password }, from()));
+    okBody(await who.post('/auth/two-factor/verify-totp', { code: totpOf(secretOf(totpURI)) }, from()));
+    okBody(await confirm(await linkTo('required@example.com')));
+  });
+
   it('that is invited must be proved or come from the mail', async () => {
     const holder = await setUp('half@example.com');
     await test.app.db.query(`update auth."user" set email = 'half@example.com' where id = $1`, [holder.user_id]);
