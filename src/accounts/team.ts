@@ -40,7 +40,10 @@ export type MemberAnswer =
 /** A change of a member; what is undefined stays. */
 export type MemberChange = { role: Role | undefined; projects: readonly string[] | null | undefined };
 
-/** Gives a member another standing, or, without one, takes them out of the account. */
+/**
+ * Gives a member another standing, or, without one, takes them out of the account. The open invitations of an owner who
+ * is none any more end with it: by one of them they would come back.
+ */
 export async function changeMember(
   db: Db,
   { account_id, user_id }: { account_id: string; user_id: string },
@@ -65,6 +68,13 @@ export async function changeMember(
       return { outcome: change?.projects ? 'unlimitable' : 'limited' };
     if (role === 'owner' && next?.role !== 'owner' && others.length === 0) return { outcome: 'last_owner' };
     const values = [account_id, user_id];
+    if (role === 'owner' && next?.role !== 'owner') {
+      await tx.query(
+        `update auth.invitation set status = 'canceled'
+          where "organizationId" = $1 and "inviterId" = $2 and status = 'pending'`,
+        values,
+      );
+    }
     if (next === undefined) {
       await tx.query('delete from auth.member where "organizationId" = $1 and "userId" = $2', values);
     } else {

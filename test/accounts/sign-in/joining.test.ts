@@ -81,6 +81,26 @@ describe('a new person', () => {
   });
 });
 
+describe('an invitation of an owner', () => {
+  const look = async (id: string) => (await browserOf(test.url).get(`/dash/invitations/${id}`)).status;
+
+  it('opens nothing once they are removed, or are an owner no more', async () => {
+    const owner = await ownerOfNew(test);
+    const [first, second] = [await memberOf(test, owner, 'owner'), await memberOf(test, owner, 'owner')];
+    const own = await invitationOf(owner, 'own@example.com');
+    const [by_first, by_second] = [
+      await invitationOf(first, 'back1@example.com'),
+      await invitationOf(second, 'back2@example.com'),
+    ];
+    okBody(await owner.send('DELETE', `${owner.base}/team/${first.user_id}`));
+    expect((await joinBy(by_first)).status).toBe(400);
+    expect(await look(by_second)).toBe(200);
+    okBody(await owner.send('PATCH', `${owner.base}/team/${second.user_id}`, { role: 'viewer' }));
+    expect(await look(by_second)).toBe(404);
+    expect(await look(own)).toBe(200);
+  });
+});
+
 describe('an invitation of an existing person', () => {
   it('makes one member when it is accepted twice at once', async () => {
     const owner = await ownerOfNew(test);
