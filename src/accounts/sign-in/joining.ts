@@ -1,6 +1,7 @@
 import type { Db, Queryable } from '../../db/database.ts';
 import { newId, randomBase62 } from '../../lib/ids.ts';
 import { freeEmail, isTaken, placeholderOf } from './email-claims.ts';
+import { voidLinks } from './login-links.ts';
 import { admitMember, type Invitation } from '../members.ts';
 import { proveSession } from './sessions.ts';
 
@@ -54,7 +55,7 @@ export async function joinAsNew(
 
 /**
  * The first password of somebody who came by a link, and their own address; without one it waits for its proof. It ends
- * their other sessions, as every new password does.
+ * their other sessions and their links, as every new password does.
  */
 export async function setUpPerson(
   db: Db,
@@ -73,6 +74,7 @@ export async function setUpPerson(
       now,
     ]);
     await addPassword(tx, user_id, password, now);
+    await voidLinks(tx, user_id);
     await tx.query('delete from auth.session where "userId" = $1 and id <> $2', [user_id, session_id]);
     await proveSession(tx, session_id, now);
     return 'done';

@@ -58,6 +58,16 @@ export async function spendLoginLink(db: Queryable, token: string, now: Date): P
   return rows[0];
 }
 
+/**
+ * Ends the links of a person who gets their first password, as void_links does for those who change it: there is no
+ * trigger for a new password, so that a backup is put back as it was.
+ */
+export async function voidLinks(db: Queryable, user_id: string): Promise<void> {
+  await db.query('delete from login_links where user_id = $1', [user_id]);
+  await db.query('delete from auth.verification where value = $1', [user_id]);
+  await db.query('delete from email_claims where user_id = $1', [user_id]);
+}
+
 /** Links that nobody can use any more. */
 export async function removeOldLoginLinks(db: Queryable, now: Date): Promise<void> {
   await db.query('delete from login_links where expires_at < $1', [now]);

@@ -7,6 +7,7 @@ import { customer_bits } from '../../net/address.ts';
 import { openHashing, passwordsOf, type Hashing, type HashingOptions } from './hashing.ts';
 import { openLoginDatabase, type LoginDatabase } from './login-database.ts';
 import { loginEndpoints } from './login-endpoints.ts';
+import { voidLinks } from './login-links.ts';
 import type { Issuers } from './issuers.ts';
 import { client_address_header, password_length } from './login-rules.ts';
 import type { Mailer } from '../mailer.ts';
@@ -262,6 +263,7 @@ async function settings(
       },
       onPasswordReset: async ({ user }, request) => {
         await proveByReset(options.db, user.id);
+        await voidLinks(options.db, user.id);
         const address = request?.headers.get(client_address_header) ?? 'unknown';
         const subject = 'Your password on Medley has changed';
         mailer.post(securityMail(user.email, { subject, now: options.now(), address, base_url: options.base_url() }));

@@ -1,9 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { makeLoginLink } from '../../../src/accounts/sign-in/login-links.ts';
-import { ownerOfNew, type Someone } from '../../dashboard/people.ts';
+import type { Me } from '../../../src/dashboard/views/common.ts';
+import { okBody, ownerOfNew, type Someone } from '../../dashboard/people.ts';
 import { startTestApp, type TestApp } from '../../helpers/app.ts';
 import { browserOf } from '../../helpers/person.ts';
 import { secretOf, totpOf } from '../../helpers/totp.ts';
+import { startServiceWithMail } from '../service-with-mail.ts';
 
 let test: TestApp;
 
@@ -82,6 +84,34 @@ describe('older sign-in links', () => {
     const before = await signInToken(who);
     await who.post('/auth/set-up', { email: 'fresh@example.com', name: 'Somebody', password: first });
     expect(await follow(before)).toBe(401);
+  });
+
+  it('are void once there is a first password, where the address waits for its proof', async () => {
+    const mailing = await startServiceWithMail();
+    try {
+      const who = await ownerOfNew(mailing.test);
+      const link = await makeLoginLink(mailing.test.app.db, mailing.test.url, who.user_id, new Date());
+      okBody(await who.post('/auth/set-up', { email: 'later@example.com', name: 'Somebody', password: first }));
+      const token = new URL(link).searchParams.get('token');
+      expect((await browserOf(mailing.test.url).post('/auth/sign-in/link', { token })).status).toBe(401);
+      const { user } = okBody<Me>(await who.get('/dash/me'));
+      expect(user.email_claim).toBe('later@example.com');
+    } finally {
+      await mailing.stop();
+    }
+  });
+
+  it('are void once one of them has set the first password of somebody who comes by an issuer', async () => {
+    const who = await withPassword('issuer@example.com');
+    await test.app.db.query(
+      `update auth.account set "providerId" = 'https://issuer.example', "accountId" = 'x', password = null where "userId" = $1`,
+      [who.user_id],
+    );
+    const before = await linksOf(who, 'issuer@example.com');
+    const used = await linksOf(who, 'issuer@example.com');
+    const reset = { token: used.reset, newPassword: second };
+    expect((await browserOf(test.url).post('/auth/reset-password', reset)).status).toBe(200);
+    expect(await tryOut(before)).toEqual([400, 401]);
   });
 
   it('are void once a second factor is turned on, and once it is turned off', async () => {
