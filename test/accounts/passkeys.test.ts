@@ -14,6 +14,7 @@ import {
 import { localhost } from '../helpers/localhost.ts';
 import type { MailServer } from '../helpers/mail-server.ts';
 import { browserOf, type Browser, type Seen } from '../helpers/person.ts';
+import { secretOf, totpOf } from '../helpers/totp.ts';
 import { password, personWith, startServiceWithMail } from './service-with-mail.ts';
 
 /** Passkeys as far as HTTP goes, with an authenticator in software; the browser has a test of its own. */
@@ -361,6 +362,21 @@ describe('somebody with a stolen password of a person with a passkey', () => {
     const request = okBody<AssertionAsked>(await thief.post('/dash/passkeys/proof/start'));
     okBody(await thief.post('/dash/passkeys/proof', device.get(request)));
     okBody(await thief.send('DELETE', path));
+  });
+
+  it('turns on no authenticator that they had begun before there was a passkey', async () => {
+    const who = await personWith(test, 'ute@example.com', from);
+    const thief = await byPassword('ute@example.com');
+    const begin = await thief.post('/auth/two-factor/enable', { password }, from);
+    const code = totpOf(secretOf(okBody<{ totpURI: string }>(begin).totpURI));
+    const [device, added] = await add(who);
+    okBody(added);
+    const confirm = () => thief.post('/auth/two-factor/verify-totp', { code }, from);
+    const refused = await confirm();
+    expect([refused.status, codeOf(refused)]).toEqual([403, 'passkey_required']);
+    const request = okBody<AssertionAsked>(await thief.post('/dash/passkeys/proof/start'));
+    okBody(await thief.post('/dash/passkeys/proof', device.get(request)));
+    okBody(await confirm());
   });
 
   it('differs from that person with a link of the operator, which is the way back', async () => {

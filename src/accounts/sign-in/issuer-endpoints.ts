@@ -223,8 +223,9 @@ async function meet(
   }
   if (!person.is_proved) throw new SignInProblem('email_known', 'somebody has this address here without a proof');
   const { user_id } = person;
-  // Whoever reads the mailbox has not given the code yet: they are asked for it, and nothing stays of it.
-  if (person.two_factor && !issuer.trusts_second_factor) return { user_id };
+  // Whoever reads the mailbox has not given the code yet: they are asked for it, and nothing stays of it. Nor does it of
+  // a sign-in without the passkey: the person connects the issuer with that.
+  if (person.has_factors && !issuer.trusts_second_factor) return { user_id };
   await connect(parts, ctx, { issuer, identity, user: { id: user_id, email, emailVerified: true } });
   return { user_id };
 }

@@ -82,13 +82,14 @@ export async function unlinkSignIn(
   });
 }
 
-/** A person who has proved this address. */
-export async function personOfEmail(
-  db: Queryable,
-  email: string,
-): Promise<{ user_id: string; is_proved: boolean; two_factor: boolean } | undefined> {
-  const rows = await db.query<{ user_id: string; is_proved: boolean; two_factor: boolean }>(
-    `select id as user_id, "emailVerified" as is_proved, coalesce("twoFactorEnabled", false) as two_factor
+/** `has_factors`: an authenticator, or passkeys, which a mailbox alone must not be good for. */
+type Addressee = { user_id: string; is_proved: boolean; has_factors: boolean };
+
+/** The person who has this address, proved or not. */
+export async function personOfEmail(db: Queryable, email: string): Promise<Addressee | undefined> {
+  const rows = await db.query<Addressee>(
+    `select id as user_id, "emailVerified" as is_proved, coalesce("twoFactorEnabled", false)
+              or exists (select from passkeys p where p.user_id = "user".id) as has_factors
        from auth."user" where email = $1`,
     [email],
   );

@@ -46,7 +46,8 @@ const asks_password: ReadonlySet<string> = new Set([
   '/two-factor/generate-backup-codes',
 ]);
 
-const sends_mail: ReadonlySet<string> = new Set(['/sign-in/mail', '/request-password-reset']);
+/** Not /set-up: it mails once for each person, and whoever enters a weak password there comes back at once. */
+const sends_mail: ReadonlySet<string> = new Set(['/sign-in/mail', '/request-password-reset', '/email']);
 
 /** Counts a try of this path. Rejects with ApiError 429 for one too many; undefined where there is nothing to guess. */
 export async function takeAttempt(

@@ -72,6 +72,7 @@ const by_passkey: ReadonlySet<string> = new Set(['/passkey/start', '/sign-in/pas
 /** Paths for those who have a password, or get one. */
 const needs_passwords: ReadonlySet<string> = new Set([
   '/sign-in/email',
+  '/prove',
   '/set-up',
   '/join',
   '/change-password',
@@ -89,7 +90,7 @@ async function handleLogin(app: Parts, call: PublicCall) {
   const { method, headers, address } = call;
   const about = needs_session.has(path) ? await app.login.sessionOf(headers) : undefined; // before it is replaced
   if (about && asksProof(path, about)) checkProof(about.proved_at, app.clock.now());
-  if (about && brings_factors.has(path)) checkFactorChange(about);
+  if (about && bringsFactor(path, about)) checkFactorChange(about);
   if (path === '/two-factor/enable' && about?.user.two_factor === true) {
     throw new ApiError('conflict', 'The second factor is on already. Turn it off first.'); // it would be replaced
   }
@@ -141,6 +142,11 @@ const changes_factor: ReadonlySet<string> = new Set([
 
 /** Paths that let somebody in with a second factor from then on, or without one. */
 const brings_factors: ReadonlySet<string> = new Set([...changes_factor, '/issuer/link']);
+
+/** A code turns on an authenticator that was begun before, maybe before there was a passkey; later codes change nothing. */
+function bringsFactor(path: string, { user }: Session): boolean {
+  return brings_factors.has(path) || (path === '/two-factor/verify-totp' && !user.two_factor);
+}
 
 function asksProof(path: string, { user }: Session): boolean {
   return needs_proof.has(path) || (changes_factor.has(path) && !user.has_password);

@@ -139,6 +139,18 @@ describe('an issuer that proves the address of a person', () => {
     expect(await emailOf(browser)).toBe('fay@example.com');
   });
 
+  it('signs in, and is not connected with, who has passkeys and has given none', async () => {
+    const who = await knownPerson('kim@example.com');
+    await test.app.db.query(
+      `insert into passkeys (id, user_id, credential_id, public_key, counter, host, transports, is_synced, name, created_at)
+         values ('pk_1', $1, 'a', 'b', 0, 'localhost', '{}', false, 'Key', now())`,
+      [who.user_id],
+    );
+    const { browser } = await come({ sub: 'kim', email: 'kim@example.com', email_verified: true });
+    expect(await emailOf(browser)).toBe('kim@example.com');
+    expect((await who.get('/dash/sign-ins')).json).toMatchObject({ data: [] });
+  });
+
   it('is as good as a second factor where the operator trusts it with that', async () => {
     const who = await knownPerson('gus@example.com');
     await test.app.db.query('update auth."user" set "twoFactorEnabled" = true where id = $1', [who.user_id]);
@@ -392,6 +404,7 @@ describe('a service without passwords', () => {
     }
     const { browser: val } = await come({ sub: 'val', email: 'val@example.com', email_verified: true });
     expect(await emailOf(val)).toBe('val@example.com');
+    expect((await val.post('/auth/prove', { password }, from())).status).toBe(403);
   });
 
   it('still has links of the operator: who comes by one connects an issuer, and has its address', async () => {

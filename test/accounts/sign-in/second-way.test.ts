@@ -153,6 +153,16 @@ describe('a link by mail', () => {
   });
 });
 
+it('a mail that confirms an address is one of the three a minute', async () => {
+  const asking = await personWith(test, 'asking@example.com', elsewhere());
+  const ask = () => asking.post('/auth/email', { email: ' Many@example.com ' }, elsewhere());
+  for (const _ of [1, 2, 3]) expect((await ask()).status).toBe(200);
+  expect((await ask()).status).toBe(429);
+  expect(
+    (await browserOf(test.url).post('/auth/sign-in/mail', { email: 'many@example.com' }, elsewhere())).status,
+  ).toBe(429);
+});
+
 it('addresses of one IPv6 /56 are one place for all limits of signing in', async () => {
   const from = (number: number) => ({ 'x-forwarded-for': `2001:db8:aa:bb${number.toString(16).padStart(2, '0')}::1` });
   const statuses = [];
