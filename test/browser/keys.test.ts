@@ -286,3 +286,33 @@ test.each(depth(['dark'] as const, ['light', 'dark'] as const))(
     await context.close();
   },
 );
+
+test('a secret that is shown once stays when the page cannot be read again who is here', async () => {
+  const context = await contextOf(chromium.browser);
+  const { page } = await watchedPage(context, service.url);
+  await signIn(page, service.app, owner_id, '/keys');
+  await page.getByRole('button', { name: 'Create a key' }).first().click();
+  const form = page.getByRole('dialog', { name: 'Create a key' });
+  await form.getByLabel('Name').fill('Once');
+  await form.getByRole('button', { name: 'Create' }).click();
+  const created = page.getByRole('dialog', { name: /Once/ });
+  const secret = created.getByText(/^mdl_/).first();
+  const shown = await secret.textContent();
+  let refused = 0;
+  await page.route('**/dash/me*', async (route) => {
+    refused += 1;
+    const error = { type: 'rate_limit', message: 'Too many requests.' };
+    await route.fulfill({ status: 429, json: { error } });
+  });
+  // A minute later somebody comes back to this tab.
+  await page.evaluate(`{
+    const now = Date.now;
+    Date.now = () => now() + 120_000;
+    document.dispatchEvent(new Event('visibilitychange', { bubbles: true }));
+  }`);
+  await expect.poll(() => refused).toBeGreaterThan(0);
+  await expect.poll(() => page.evaluate('document.querySelector("main") !== null')).toBe(true);
+  await settled(page);
+  expect(await secret.textContent({ timeout: 5_000 })).toBe(shown);
+  await context.close();
+});

@@ -16,7 +16,8 @@ export function SignedIn() {
     if (own === null) endOthersChoice();
     else if (own !== undefined && own !== language && languages.includes(own)) showAsChosen(own);
   }, [own]);
-  if (me.isError) {
+  // Who is there stays there: their page may hold a draft, or a secret that is shown once.
+  if (me.isError && !me.data) {
     return (
       <Container size="sm" py="xl" component="main">
         <Failed error={me.error} retry={() => void me.refetch()} />
