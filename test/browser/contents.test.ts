@@ -89,3 +89,20 @@ test('a viewer sees that there is content, and who may read it', async () => {
   await expect.poll(() => button.getAttribute('aria-disabled')).toBe('true');
   await context.close();
 });
+
+test('what was said in one call is not on the page of the next', async () => {
+  const ids = [await chat(), await chat()];
+  for (const id of ids)
+    await expect.poll(async () => (await owner.get(`${owner.base}/chats/${id}`)).text).toContain('"has_content":true');
+  const context = await contextOf(chromium.browser, { reducedMotion: 'reduce' });
+  const { page } = await watchedPage(context, service.url);
+  await signIn(page, service.app, owner.user_id, `/chats/${ids[0]}`);
+  await page.getByRole('button', { name: 'Show the content' }).click();
+  const messages = page.getByRole('list', { name: 'Messages' });
+  await messages.waitFor();
+  await page.evaluate(`history.pushState({}, '', '/chats/${ids[1]}')`);
+  await page.getByRole('main').getByText(`${ids[1]}`).first().waitFor();
+  await expect.poll(() => page.getByRole('button', { name: 'Show the content' }).count()).toBe(1);
+  expect(await messages.count()).toBe(0);
+  await context.close();
+});

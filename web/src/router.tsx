@@ -310,6 +310,8 @@ export const router = createRouter({
   parseSearch,
   stringifySearch,
   defaultPreload: 'intent',
+  // The page of another call or account begins anew: what is shown and typed is of one thing.
+  defaultRemountDeps: ({ params }) => params,
   scrollRestoration: true,
   defaultErrorComponent: ({ error, reset }) =>
     isMissingPart(error) ? (
