@@ -1,6 +1,7 @@
 import type { BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { firstOperator } from '../../src/accounts/members.ts';
+import { addMember, firstOperator } from '../../src/accounts/members.ts';
+import { no_details, setDetails } from '../../src/billing/details.ts';
 import { memberOf, ownerOfNew, okBody, type Someone } from '../dashboard/people.ts';
 import { startTestApp, type Client, type TestApp } from '../helpers/app.ts';
 import { launchBrowser } from '../helpers/browser.ts';
@@ -447,5 +448,32 @@ test('a part that is gone after an upgrade loads the page anew, which says why',
   ]);
   await page.getByRole('heading', { level: 1, name: 'Usage' }).waitFor();
   expect(refused).toBeGreaterThan(1);
+  await context.close();
+});
+
+test('the billing details in the form are those of the account that is chosen', limit, async () => {
+  const [first, second] = [await ownerOfNew(service, 'First'), await ownerOfNew(service, 'Second')];
+  const { user_id } = first;
+  await addMember(service.app.db, { account_id: second.account_id, user_id, role: 'owner' }, new Date());
+  for (const [{ account_id }, company] of [
+    [first, 'Company of First'],
+    [second, 'Company of Second'],
+  ] as const)
+    await setDetails(service.app.db, account_id, { ...no_details, company }, new Date());
+  const context = await contextOf(chromium.browser, { reducedMotion: 'reduce' });
+  const { page } = await watchedPage(context, service.url);
+  await signIn(page, service.app, user_id, '/billing?tab=details');
+  const company = page.getByRole('textbox', { name: 'Company or name' });
+  const choose = async (name: string) => {
+    await page.getByRole('combobox', { name: 'Account' }).click();
+    await page.getByRole('option', { name }).click();
+  };
+  for (const name of ['Second', 'First', 'Second', 'First']) {
+    await choose(name);
+    await expect.poll(() => company.inputValue()).toBe(`Company of ${name}`);
+  }
+  await company.fill('Typed in First');
+  await choose('Second');
+  await expect.poll(() => company.inputValue()).toBe('Company of Second');
   await context.close();
 });

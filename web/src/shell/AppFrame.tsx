@@ -116,9 +116,8 @@ export function AppFrame() {
 /** The page, or what has to be done before it opens. */
 function Shown({ needsNoAccount, path }: { needsNoAccount: boolean; path: string }) {
   const { me, account } = useSession();
-  const is_operating = useRouterState({
-    select: ({ matches }) => matches.some(({ routeId }) => /^\/signed-in\/operating(\/|$)/.test(routeId)),
-  });
+  const is_operating = useIsShown(/^\/signed-in\/operating(\/|$)/);
+  const chooses_account = useIsShown(/^\/signed-in\/device$/);
   if (is_operating && me.operator_needs_second_factor)
     return <NeedsSecondFactor who="This service asks its operators" />;
   if (needsNoAccount) return <Outlet />;
@@ -126,7 +125,8 @@ function Shown({ needsNoAccount, path }: { needsNoAccount: boolean; path: string
   if (account.needs_second_factor) return <NeedsSecondFactor who={`${account.name} asks its members`} />;
   if (account.has_no_project) return <NoProject name={account.name} />;
   if (account.is_limited && isAboutAll(path)) return <AboutAll name={account.name} />;
-  return <Outlet />;
+  // What was typed or shown once in one account does not stay in the page for another.
+  return <Outlet key={chooses_account ? 'any' : account.id} />;
 }
 
 /** For members who are limited to projects, and have none. */
@@ -190,14 +190,14 @@ function Brand() {
   );
 }
 
-/**
- * Tells whether the page needs no account: operators' pages and one's own settings. By the shown page, since
- * the address may be ahead of it.
- */
+/** Tells whether the page needs no account: operators' pages and one's own settings. */
 function useNeedsNoAccount(): boolean {
-  return useRouterState({
-    select: ({ matches }) => matches.some(({ routeId }) => /^\/signed-in\/(operating|settings)(\/|$)/.test(routeId)),
-  });
+  return useIsShown(/^\/signed-in\/(operating|settings)(\/|$)/);
+}
+
+/** Tells whether a page with such an id is shown; the address may be ahead of it. */
+function useIsShown(route: RegExp): boolean {
+  return useRouterState({ select: ({ matches }) => matches.some(({ routeId }) => route.test(routeId)) });
 }
 
 /** On a low screen the menu is longer than its place. After scrollIntoView, Tab would go on from there. */

@@ -1,7 +1,7 @@
 import { mergedConversation } from './merge.ts';
 import { lineOf, type ConversationLine, type SavedConversation } from './saved-conversation.ts';
 import { withFileIds } from './server/portable.ts';
-import { within, type StoredContent, type SyncRecord, type Tables } from './tables.ts';
+import { StoreProblem, within, type StoredContent, type SyncRecord, type Tables } from './tables.ts';
 import { newId } from './thread.ts';
 
 /** Conversations in this browser: those of one person in one account have one owner. */
@@ -38,6 +38,8 @@ export const browser_store = {
   save: (owner: string, conversation: SavedConversation): Promise<SavedConversation> =>
     within('readwrite', async (tables) => {
       const before = await tables.contents.get(conversation.id);
+      if (before && before.owner !== owner)
+        throw new StoreProblem('This conversation is of another account. Begin a new one here.');
       const both = before ? mergedConversation(conversation, before.conversation) : conversation;
       const complete = withFileIds(both, before?.conversation);
       await put(tables, { id: both.id, owner, conversation: complete, edit: newId() });

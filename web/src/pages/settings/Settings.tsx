@@ -48,12 +48,12 @@ export function Settings() {
         </Tabs.Panel>
         {has_team && (
           <Tabs.Panel value="team">
-            <Team />
+            <Team key={account.id} />
           </Tabs.Panel>
         )}
         {has_team && (
           <Tabs.Panel value="alerts">
-            <Alerts />
+            <Alerts key={account.id} />
           </Tabs.Panel>
         )}
         {account && (
