@@ -56,6 +56,38 @@ test('an image is made by keyboard alone, with its price before and its cost aft
   await page.getByRole('heading', { name: 'Task', level: 1 }).waitFor();
 });
 
+test('a double click, and Ctrl+Enter that is held, run it once', async () => {
+  await open('/playground?model=sandbox%2Fimage');
+  let runs = 0;
+  await page.route('**/generate', async (route) => {
+    runs += 1;
+    await route.continue();
+  });
+  const run = page.getByRole('button', { name: /^Run/ });
+  const isOver = async (count: number) => {
+    await expect.poll(() => runs, patience).toBe(count);
+    await expect.poll(() => run.isEnabled(), patience).toBe(true);
+  };
+  const prompt = page.getByRole('textbox', { name: /^Prompt/ });
+  await prompt.fill('A blue bicycle');
+  await expect.poll(() => run.textContent(), patience).toBe('Run · holds $0.01');
+  await run.click();
+  await isOver(1);
+  // The second click of a double one, once the first has been answered.
+  await page.mouse.down({ clickCount: 2 });
+  await page.mouse.up({ clickCount: 2 });
+  await prompt.focus(); // the button loses it while it starts
+  await page.keyboard.down('Control');
+  await page.keyboard.down('Enter');
+  await isOver(2);
+  await page.keyboard.down('Enter'); // still held
+  await page.keyboard.up('Enter');
+  await page.keyboard.up('Control');
+  await keyboard.press('Control+Enter');
+  await isOver(3);
+  await page.unroute('**/generate');
+});
+
 test('a mistake in the input is shown at its field, and nothing can be run', async () => {
   await open('/playground?model=sandbox%2Fimage');
   const width = page.getByRole('textbox', { name: 'Width' });

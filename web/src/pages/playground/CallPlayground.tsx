@@ -52,7 +52,7 @@ export function CallPlayground({ model, call, begin }: Props) {
           onKeyDown={(event) => {
             if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) {
               event.preventDefault();
-              go();
+              if (!event.repeat) go();
             }
           }}
         >

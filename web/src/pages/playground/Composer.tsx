@@ -64,7 +64,7 @@ export function Composer(props: Props) {
         onKeyDown={(event) => {
           if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey)) return;
           event.preventDefault();
-          go();
+          if (!event.repeat) go();
         }}
       />
       <Attached files={files} setDraft={setDraft} problem={attaching.problem} />

@@ -103,7 +103,7 @@ export function MediaPlayground(props: Props) {
           onKeyDown={(event) => {
             if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) {
               event.preventDefault();
-              go();
+              if (!event.repeat) go();
             }
           }}
         >

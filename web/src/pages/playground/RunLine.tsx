@@ -30,7 +30,8 @@ export function RunLine({ estimate, starting, can_run, error, run, models = 1 }:
       {error && <Failed error={error} />}
       <Group gap="md">
         <Button
-          onClick={run}
+          onClick={({ detail }) => detail <= 1 && run()} // a double click pays once
+          onKeyDown={(event) => event.key === 'Enter' && event.repeat && event.preventDefault()}
           size="md"
           loading={starting}
           disabled={!can_run}
