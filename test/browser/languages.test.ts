@@ -160,6 +160,20 @@ describe('the dashboard in Polish', () => {
     await context.close();
   });
 
+  it('writes the amounts of a top-up as Polish does', async () => {
+    const context = await contextOf(chrome.browser, { locale: 'pl-PL' });
+    const { page } = await watchedPage(context, service.url);
+    await page.route(/\/dash\/accounts\/[^/]+\/billing$/, async (route) => {
+      const billing = await (await route.fetch()).json();
+      const top_up = { by: 'card', smallest: '5.00', largest: '25000.00' };
+      await route.fulfill({ json: { ...billing, top_up } });
+    });
+    await signIn(page, service.app, operator, '/billing');
+    const amounts = page.getByText(/^Od 5\s\$ do /);
+    await expect.poll(() => amounts.textContent()).toMatch(/ do 25\s000\s\$$/);
+    await context.close();
+  });
+
   it('numbers the routes of a call in Polish for those who do not see their names', async () => {
     const { headers } = await client.call('POST', '/v1/chat/completions', {
       model: 'sandbox/chat',

@@ -55,8 +55,7 @@ function ByCard({ smallest, largest }: { smallest: string; largest: string }) {
     mutationFn: () => api.post<{ url: string }>(`${base}/billing/top-up`, { amount: amountSent(amount) }),
     onSuccess: ({ url }) => window.location.assign(url),
   });
-  const shown = (text: string) =>
-    moneyText({ amount: text.replace(/\.0+$/, '').replace(/\B(?=(\d{3})+$)/g, ','), currency });
+  const shown = (text: string) => moneyText({ amount: text.replace(/\.0+$/, ''), currency });
   return (
     <form
       onSubmit={(event) => {
