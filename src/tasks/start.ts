@@ -72,8 +72,8 @@ async function start(parts: StartParts, job: Job): Promise<Outcome> {
 }
 
 async function goOn(parts: StartParts, { task, open }: TaskAtWork, job: Job): Promise<Outcome> {
-  if (job.attempt >= attempts_max) return giveUp(parts, task);
   if (open?.state === 'accepted') return 'done'; // its poll job was sent in the same transaction
+  if (job.attempt >= attempts_max) return giveUp(parts, task);
   if (open) {
     const resumed = await resume(parts, task, open, job.signal);
     if (resumed !== 'next' && resumed !== 'full') return resumed;
@@ -278,7 +278,8 @@ async function notStarted(
   await failpoint('task.refused');
   const is_full = isFull(error);
   parts.metrics.route_attempts.add({ route: attempt.name, outcome: is_full ? 'full' : 'failed' });
-  if (error.simulated || is_full) await parts.health.releaseProbe(attempt.name, task.account_id);
+  if (error.simulated || is_full || error.is_not_route_fault)
+    await parts.health.releaseProbe(attempt.name, task.account_id);
   else await parts.health.failed(attempt.name, task.account_id, troubleOf(error));
   if (is_full) await noteFullRoute(parts, { route: attempt.name, provider: attempt.route.provider }, error);
   const closed = await closeAttempt(parts, refOf(task), attempt, refusalOf(error));

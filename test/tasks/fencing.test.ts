@@ -98,6 +98,28 @@ describe('two workers on one task', () => {
     await cancelAndStop(ref);
   });
 
+  it('leave a run that was accepted alone, however often the job was tried', async () => {
+    const ref = await create('test/once');
+    const first = start(ref);
+    (await once.next('start')).answer(running('r'));
+    await first;
+    expect(await startTask(service.app, { ...job(ref), attempt: 10 })).toBe('done');
+    expect(await stateOf(ref)).toEqual({ status: 'running', error: null, attempts: ['accepted'] });
+    await cancelAndStop(ref);
+  });
+
+  it('close no route for what the upstream says of their input alone', async () => {
+    for (let i = 0; i < 6; i++) {
+      const ref = await create('test/once');
+      const started = start(ref);
+      for (const _ of ['a', 'b'])
+        (await once.next('start')).fail(new NotStarted('refused', 'no such field', { is_not_route_fault: true }));
+      expect(await started).toBe('done');
+      expect(await stateOf(ref)).toMatchObject({ status: 'failed', attempts: ['not_started', 'not_started'] });
+    }
+    expect(await service.app.db.query('select from route_health')).toEqual([]);
+  });
+
   it('treat a submit without a response in time as ambiguous, and stop the run that it started after all', async () => {
     const ref = await create('test/once');
     const first = start(ref);

@@ -152,6 +152,24 @@ describe('tasks of three accounts at once at a provider with 24 runs', () => {
   );
 });
 
+it('a provider with one run at a time serves accounts in turn: who waits with many keeps nobody else waiting', async () => {
+  await service.configure(fileOf({ provider: ', max_active: 1' }));
+  const [busy, patient] = [await service.client(), await service.client()];
+  const ids: string[] = [];
+  while (ids.length < 20) ids.push(await create(busy));
+  await untilWaits(ids.at(-1) ?? '');
+  const id = await create(patient);
+  expect((await untilFinal(patient, id)).status).toBe('succeeded');
+  const rows = await service.app.db.query<{ before: number }>(
+    `select count(*) filter (where a.created_at < own.created_at)::int as before
+       from attempts a, tasks t, attempts own
+      where a.account_id = $1 and t.id = $2 and own.task_id = t.id and a.created_at > t.created_at`,
+    [busy.account_id, id],
+  );
+  expect(rows[0]?.before).toBeLessThanOrEqual(1);
+  for (const each of ids) await untilFinal(busy, each);
+});
+
 describe('a task whose upstream is full', () => {
   it('waits for as long as Retry-After says, starts then, and is created meanwhile without an error', async () => {
     await service.configure(fileOf());

@@ -1,7 +1,8 @@
 -- Reserves runs of the provider for tasks that wait, as many as it has room for by p_limits {max_active, per_minute}, and
--- sends their jobs: first of the account that has the fewest runs there, and of an account the oldest. A route whose
--- upstream has said that it is full gets one task. Locks the provider; a task that somebody has locked is left for the
--- next call. Returns how many tasks got a run.
+-- sends their jobs: first of the account that has the fewest runs there, of several such the one whose last run began
+-- longest ago (among the newest 200 of the provider), and of an account the oldest. A route whose upstream has said that
+-- it is full gets one task. Locks the provider; a task that somebody has locked is left for the next call. Returns how many
+-- tasks got a run.
 --
 -- The accounts that wait are found one by one in the index, however many tasks each of them has.
 create or replace function promote_tasks(p_now timestamptz, p_provider text, p_limits jsonb) returns int
@@ -37,6 +38,9 @@ begin
             where a.provider = p_provider and a.account_id = w.account_id and a.ended_at is null)
           + (select count(*) from throttled_tasks x
             where x.provider = p_provider and x.account_id = w.account_id and x.promoted_at is not null),
+        (select max(n.created_at) from (select a.account_id, a.created_at from attempts a
+            where a.provider = p_provider order by a.created_at desc limit 200) n
+          where n.account_id = w.account_id) nulls first,
         first.since, first.task_id
       limit 1;
     exit when k.account_id is null;
