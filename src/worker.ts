@@ -18,7 +18,7 @@ import { batch_queue, removeOldBatches } from './batches/batches.ts';
 import { rescueBatches } from './batches/rescue.ts';
 import { runBatch } from './batches/run.ts';
 import type { Semaphore } from './concurrency/semaphore.ts';
-import { patient } from './db/database.ts';
+import { isUnavailable, patient } from './db/database.ts';
 import type { Handler } from './queue/queue.ts';
 import { service_rules } from './chat/books.ts';
 import { releaseForgotten, removeOldRecords } from './chat/sweep.ts';
@@ -129,41 +129,61 @@ function workFairly(app: App, queue: string, slots: Semaphore, handler: Handler)
   app.onStop(() => fair_queue.stop());
 }
 
-/** Removes what the configuration keeps no longer, in batches. */
+/**
+ * Removes what the configuration keeps no longer, in batches. What cannot be removed, such as a file that nobody may
+ * touch, keeps nothing else: it throws what was in the way when it is through. A database that is away ends it.
+ */
 export async function removeAllOld(app: App, stopped: AbortSignal): Promise<void> {
+  const errors: unknown[] = [];
+  for (const remove of removals(app, stopped)) {
+    if (stopped.aborted) return;
+    try {
+      await remove();
+    } catch (error) {
+      if (isUnavailable(error)) throw error;
+      errors.push(error);
+    }
+  }
+  if (errors.length > 0) throw new AggregateError(errors, 'not everything that is old could be removed');
+}
+
+function removals(app: App, stopped: AbortSignal): (() => Promise<unknown>)[] {
   const now = new Date(app.clock.now());
-  const { audit_ms, sessions_ms, invitations_ms, chat_records_ms, deliveries_ms } =
-    app.catalog.current.settings.retention;
+  const { retention, tasks, content } = app.catalog.current.settings;
+  const { audit_ms, sessions_ms, invitations_ms, chat_records_ms, deliveries_ms } = retention;
   const before = (age_ms: number) => new Date(now.getTime() - age_ms);
-  await removeOld(app, stopped);
-  await removeExpiredFiles(app, now, stopped);
-  await removeOldUploads(app, now, stopped);
-  await removeOldBatches(app.db, before(chat_records_ms));
-  await removeOldDeliveries(app, stopped);
-  await removeOldRecords(app, stopped);
-  await removeOldRefusals(app.db, before(chat_records_ms), stopped);
-  const { tasks } = app.catalog.current.settings;
-  await removeOldFeedback(app.db, { calls: before(chat_records_ms), tasks: before(tasks.keep_ms) }, stopped);
-  await removeOldResponses(app, stopped);
-  const { keep_ms, account_bytes_max } = app.catalog.current.settings.content;
-  const bounds = { keep_ms: Math.min(keep_ms, chat_records_ms), account_bytes_max };
-  await removeOldContents(app.db, now, bounds, stopped);
-  await removeOldPlayground(app.db, now, keep_ms, stopped);
-  await encryptAgain(app, stopped);
-  await encryptKeysAgain(app.db, app.content_keys);
-  await encryptFactorsAgain(app, stopped);
-  await removeOldLoginLinks(app.db, now);
-  await removeOldClaims(app.db, now);
-  await removeOldChallenges(app.db, now);
-  await removeOldDeviceLogins(app.db, now);
-  await dropUnusedCircuits(app.db, now);
-  await removeEndedLeases(app.db);
-  await removeOldTestCalls(app.db, now);
-  await removeOldTries(app.db, now);
-  await removeOldSessions(app.db, before(sessions_ms));
-  await removeOldInvitations(app.db, before(invitations_ms));
-  await removeOldAlerts(app.db, before(deliveries_ms));
-  if (audit_ms !== undefined) await removeOldAudit(app.db, before(audit_ms), stopped);
+  const content_bounds = {
+    keep_ms: Math.min(content.keep_ms, chat_records_ms),
+    account_bytes_max: content.account_bytes_max,
+  };
+  return [
+    () => removeOld(app, stopped),
+    () => removeExpiredFiles(app, now, stopped),
+    () => removeOldUploads(app, now, stopped),
+    () => removeOldBatches(app.db, before(chat_records_ms)),
+    () => removeOldDeliveries(app, stopped),
+    () => removeOldRecords(app, stopped),
+    () => removeOldRefusals(app.db, before(chat_records_ms), stopped),
+    () => removeOldFeedback(app.db, { calls: before(chat_records_ms), tasks: before(tasks.keep_ms) }, stopped),
+    () => removeOldResponses(app, stopped),
+    () => removeOldContents(app.db, now, content_bounds, stopped),
+    () => removeOldPlayground(app.db, now, content.keep_ms, stopped),
+    () => encryptAgain(app, stopped),
+    () => encryptKeysAgain(app.db, app.content_keys),
+    () => encryptFactorsAgain(app, stopped),
+    () => removeOldLoginLinks(app.db, now),
+    () => removeOldClaims(app.db, now),
+    () => removeOldChallenges(app.db, now),
+    () => removeOldDeviceLogins(app.db, now),
+    () => dropUnusedCircuits(app.db, now),
+    () => removeEndedLeases(app.db),
+    () => removeOldTestCalls(app.db, now),
+    () => removeOldTries(app.db, now),
+    () => removeOldSessions(app.db, before(sessions_ms)),
+    () => removeOldInvitations(app.db, before(invitations_ms)),
+    () => removeOldAlerts(app.db, before(deliveries_ms)),
+    async () => audit_ms !== undefined && (await removeOldAudit(app.db, before(audit_ms), stopped)),
+  ];
 }
 
 async function checkAll(app: App, stopped: AbortSignal): Promise<void> {

@@ -80,7 +80,12 @@ async function applyFile(client: pg.Client, { path, name, sql, checksum }: Funct
   }
 }
 
-/** Returns true if the first is the later one of two versions, such as 1.10.0 and 1.9.2. */
+/** Returns true if the first is the later one of two versions, such as 1.10.0 and 1.9.2, or 1.0.0 and 1.0.0-rc.1. */
 function isNewer(version: string, other: string): boolean {
-  return version.localeCompare(other, 'en', { numeric: true }) > 0;
+  const [release = '', candidate] = version.split('-', 2);
+  const [other_release = '', other_candidate] = other.split('-', 2);
+  const order = release.localeCompare(other_release, 'en', { numeric: true });
+  if (order !== 0 || candidate === other_candidate) return order > 0;
+  if (candidate === undefined || other_candidate === undefined) return candidate === undefined;
+  return candidate.localeCompare(other_candidate, 'en', { numeric: true }) > 0;
 }

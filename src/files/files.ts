@@ -260,11 +260,15 @@ const unready_ms = 3_600_000;
 export async function removeExpiredFiles(parts: FilesParts, now: Date, stopped?: AbortSignal): Promise<number> {
   let removed = 0;
   const errors: unknown[] = [];
+  // Whoever stores one of these again meanwhile is told that it is removed, before its bytes go: see ready_file.
+  await parts.db.query(
+    'update files set expires_at = created_at where not ready and created_at < $1 and expires_at > created_at',
+    [new Date(now.getTime() - unready_ms)],
+  );
   for (let after = ''; !stopped?.aborted;) {
     const rows = await parts.db.query<FileName>(
-      `select account_id, id from files where (expires_at <= $1 or (not ready and created_at < $2)) and id > $3
-        order by id limit ${batch_max}`,
-      [now, new Date(now.getTime() - unready_ms), after],
+      `select account_id, id from files where expires_at <= $1 and id > $2 order by id limit ${batch_max}`,
+      [now, after],
     );
     const results = await Promise.allSettled(rows.map((row) => removeFile(parts, row)));
     removed += results.filter((result) => result.status === 'fulfilled').length;

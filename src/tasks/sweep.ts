@@ -106,9 +106,9 @@ export async function removeOld(
   const stop_at_ms = performance.now() + removing_ms_max;
   const hasTime = () => performance.now() < stop_at_ms && !stopped?.aborted;
   const files_removed = await inBatches(hasTime, (after) => removeOldFiles(parts, after));
-  await parts.storage.sweepTemporaryFiles(temporary_files_ms);
-  await sweepSpool(parts.config.data_dir);
   const tasks_removed = await inBatches(hasTime, (after) => removeOldTasks(parts, after));
+  await sweepSpool(parts.config.data_dir);
+  await parts.storage.sweepTemporaryFiles(temporary_files_ms);
   return { files_removed, tasks_removed };
 }
 
@@ -150,15 +150,17 @@ async function removeOldTasks(parts: SweepParts, after: Old): Promise<Batch> {
     [new Date(now_ms - keep_ms), after.completed_at, after.id],
   );
   // A worker that died between storing and failing may have left files that no row tells of.
-  await eachOf(parts, old, async ({ account_id, id }) => {
-    await removeAll(parts.storage, account_id, id);
+  const without_files: Old[] = [];
+  await eachOf(parts, old, async (task) => {
+    await removeAll(parts.storage, task.account_id, task.id);
+    without_files.push(task);
   });
   if (old.length > 0) await failpoint('sweep.deleting');
   await parts.db.query(
     'delete from tasks where (account_id, id) in (select * from unnest($1::text[], $2::text[])) and completed_at is not null',
-    [old.map((task) => task.account_id), old.map((task) => task.id)],
+    [without_files.map((task) => task.account_id), without_files.map((task) => task.id)],
   );
-  return { old: old, removed: old.length };
+  return { old: old, removed: without_files.length };
 }
 
 /** Does it to each, a few at once; what fails is logged and left for the next time. Answers how many times it worked. */

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import OpenAI6 from 'openai-6';
 import OpenAI7 from 'openai-7';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { removeExpiredFiles } from '../../src/files/files.ts';
+import { keepFile, removeExpiredFiles, type NewFile } from '../../src/files/files.ts';
 import { newId } from '../../src/lib/ids.ts';
 import { expectExactBooks, startTestApp, type Client, type TestApp } from '../helpers/app.ts';
 import { speak } from '../hostile/speak.ts';
@@ -269,6 +269,45 @@ it('what a killed upload left behind is removed after an hour and never visible'
   expect(await service.app.storage.list(own.account_id, json.id)).toHaveLength(1);
   await removeExpiredFiles(service.app, new Date(Date.now() + 3_601_000));
   expect(await service.app.storage.list(own.account_id, json.id)).toEqual([]);
+});
+
+it('a file that is stored again while the sweep removes what was left of it is not lost later', async () => {
+  const { app } = service;
+  const own = await service.client();
+  const name = { account_id: own.account_id, id: newId('file', Date.now()) };
+  const file: NewFile = {
+    ...name,
+    key_id: own.key_id,
+    task_id: null,
+    filename: 'a.txt',
+    purpose: 'user_data',
+    probe: { type: 'document', content_type: 'text/plain', extension: 'txt', size_bytes: 3 },
+    content: Buffer.from('abc'),
+    expires_at: new Date(Date.now() + 86_400_000),
+  };
+  const keep = () => keepFile(app, file, { files_max: 10, bytes_max: 1_000 }, new Date());
+  expect(await keep()).toMatchObject(name);
+  await app.db.query(`update files set ready = false, created_at = now() - interval '2 hours' where id = $1`, [
+    name.id,
+  ]);
+
+  const [reached, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const storage = Object.create(app.storage, {
+    list: {
+      value: async (account_id: string, owner_id: string) => {
+        reached.resolve();
+        await released.promise;
+        return app.storage.list(account_id, owner_id);
+      },
+    },
+  });
+  const sweeping = removeExpiredFiles({ db: app.db, storage }, new Date());
+  await reached.promise;
+  await expect(keep()).rejects.toThrow('removed while it was stored');
+  released.resolve();
+  await sweeping;
+  expect(await keep()).toMatchObject(name);
+  expect(await app.storage.list(name.account_id, name.id)).toHaveLength(1);
 });
 
 describe('a hostile form', () => {

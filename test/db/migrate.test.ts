@@ -112,6 +112,20 @@ describe('the functions', () => {
     expect([names.includes('old'), names.includes('of_the_operator')]).toEqual([false, true]);
   });
 
+  it('of a release take the place of those of its candidates, and not the other way round', async () => {
+    const db = await openTestDatabase();
+    const own = files.map((file) => (file.name === 'month_of' ? changed(file) : file));
+    const writerAfter = async (version: string, of_version: typeof files) => {
+      await applyAll(db, of_version, version);
+      return (await versionsOf(db))['month_of'];
+    };
+    const of_candidate = await writerAfter('9.0.0-rc.2', own);
+    expect(await writerAfter('9.0.0-rc.1', files)).toBe(of_candidate);
+    const of_release = await writerAfter('9.0.0', files);
+    expect(of_release).not.toBe(of_candidate);
+    expect(await writerAfter('9.0.0-rc.10', own)).toBe(of_release);
+  });
+
   it('of a newer version stay when a node of an older one starts', async () => {
     const db = await openTestDatabase();
     const newer = [

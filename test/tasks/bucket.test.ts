@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import OpenAI from 'openai-7';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { listAttempts } from '../../src/tasks/task.ts';
+import { removeAllOld } from '../../src/worker.ts';
 import {
   expectExactBooks,
   startTestApp,
@@ -296,4 +297,12 @@ describe('an upload in parts', () => {
     comeBack();
     expect((await sdk.uploads.complete(begun.id, { part_ids })).file?.bytes).toBe(bytes.length);
   });
+});
+
+test('a bucket that refuses one call keeps nothing else that is old', async () => {
+  imitation.fault = (operation) => (operation === 'ListMultipartUploads' ? 'denied' : undefined);
+  const { db } = service.app;
+  await db.query(`insert into sign_in_tries (name, count, last_at) values ('old', 1, now() - interval '2 hours')`);
+  await expect(removeAllOld(service.app, new AbortController().signal)).rejects.toThrow('could be removed');
+  expect(await db.query(`select from sign_in_tries where name = 'old'`)).toEqual([]);
 });

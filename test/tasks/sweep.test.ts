@@ -1,4 +1,4 @@
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { createHash } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
@@ -137,6 +137,20 @@ describe('the sweep', () => {
     rmSync(path, { recursive: true });
     writeFileSync(path, 'x');
     expect((await sweepTasks(app)).files_removed).toBe(1);
+  });
+
+  it('keeps the row of a task whose stray files cannot be removed, by which they are found again', async () => {
+    const ref = await create();
+    const path = pathOf(service, `${ref.account_id}/${ref.task_id}/0.png`);
+    await fail(ref);
+    mkdirSync(join(path, 'folder'), { recursive: true });
+    clock.pass(91 * day_ms);
+    await sweepTasks(app);
+    expect(await loadTask(app.db, ref)).toBeDefined();
+    rmSync(path, { recursive: true });
+    writeFileSync(path, 'x');
+    await sweepTasks(app);
+    expect([await loadTask(app.db, ref), existsSync(path)]).toEqual([undefined, false]);
   });
 
   async function fail(ref: TaskRef): Promise<void> {

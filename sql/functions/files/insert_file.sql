@@ -15,6 +15,9 @@ begin
   end if;
   f.ready := false;
   f.name := null; -- it gets its name when it is ready
-  insert into files select f.* on conflict (account_id, id) do nothing; -- an earlier call whose answer was lost
+  -- An earlier call whose answer was lost, or a file that is stored again: it has its time anew, unless it is being removed.
+  insert into files select f.* on conflict (account_id, id) do update
+    set created_at = excluded.created_at, expires_at = excluded.expires_at
+    where not files.ready and files.expires_at > files.created_at;
   return 'added';
 end $$;

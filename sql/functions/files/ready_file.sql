@@ -1,6 +1,6 @@
 -- Makes a file usable whose bytes are stored, and completes the session in which it arrived, both or neither: of two calls
 -- that complete one session, one succeeds. p_name and p_session may be null. Locks the session, then the account's files,
--- whose names are unique. Returns ready; removed if the row is gone, ended if the session is no longer pending, or
+-- whose names are unique. Returns ready; removed if the row is gone or about to go, ended if the session is no longer pending, or
 -- name_taken.
 create or replace function ready_file(
   p_account text, p_id text, p_sha256 text, p_name text, p_session text, p_now timestamptz
@@ -20,7 +20,8 @@ begin
       return 'name_taken';
     end if;
   end if;
-  update files set ready = true, sha256 = p_sha256, name = p_name where account_id = p_account and id = p_id;
+  update files set ready = true, sha256 = p_sha256, name = p_name
+    where account_id = p_account and id = p_id and expires_at > created_at;
   if not found then
     return 'removed';
   end if;
