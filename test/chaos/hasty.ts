@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Pool } from 'undici';
 import { openJournal, type HastyNote, type Journal, type Place } from './place.ts';
+import { chat_per_minute } from './settings.ts';
 
 /** Far more than the key may send. */
 const every_ms = 35;
@@ -19,15 +20,26 @@ export class Hasty {
   readonly #journal: Journal<HastyNote>;
   readonly #pools: Pool[];
   readonly #running: Promise<void>;
-  readonly #calm_until_ms: number;
+  #accepted = 0;
+  #is_calm = true;
   #is_over = false;
 
-  constructor(place: Place, calm_ms: number) {
+  constructor(place: Place) {
     this.#place = place;
     this.#journal = openJournal(place.folder, 'hasty');
     this.#pools = place.api_ports.map((port) => new Pool(`http://127.0.0.1:${port}`, { connections: 64 }));
-    this.#calm_until_ms = performance.now() + calm_ms;
     this.#running = this.#run();
+  }
+
+  /**
+   * Resolves when its window is used up, after `least_ms` at the earliest and `most_ms` at the latest: a busy machine needs
+   * longer for what other nodes give back. From then on it asks all nodes.
+   */
+  async calm({ least_ms, most_ms }: { least_ms: number; most_ms: number }): Promise<void> {
+    const until_ms = performance.now() + most_ms;
+    await sleep(least_ms);
+    while (this.#accepted < chat_per_minute && performance.now() < until_ms) await sleep(every_ms);
+    this.#is_calm = false;
   }
 
   async stop(): Promise<void> {
@@ -50,7 +62,7 @@ export class Hasty {
   #nodeOf(i: number): number {
     const count = this.#pools.length;
     if (count === 1 || i < first_for_one) return 0;
-    return performance.now() < this.#calm_until_ms ? 1 + (i % (count - 1)) : i % count;
+    return this.#is_calm ? 1 + (i % (count - 1)) : i % count;
   }
 
   async #ask(api: number): Promise<void> {
@@ -61,6 +73,7 @@ export class Hasty {
       const call = { path: '/v1/chat/completions', method: 'POST', headers, body: '{}', signal } as const;
       const answer = await this.#pools[api]?.request(call);
       await answer?.body.dump();
+      if (answer?.statusCode === 400) this.#accepted += 1;
       this.#journal.add({ at_ms, ended_at_ms: Date.now(), api, status: answer?.statusCode ?? 0 });
     } catch {
       return; // whether it was counted is not known

@@ -139,14 +139,14 @@ async function run(
     share: () => (begun + ahead) / (options.faults + ahead),
     until_ms,
   };
-  const hasty = new Hasty(place, calm_ms);
+  const hasty = new Hasty(place);
   const creating = [clients.run(options.tasks, pace), callers.run(options.chats, pace)];
   const { outage_ms, focus } = options;
   const parts = { place, fleet, database, proxy, bucket, outage_ms, random: makeRandom(options.seed + 2), focus };
   const gap_ms = { least: options.gap_ms * 0.5, most: options.gap_ms * 1.5 };
-  const tormenting = sleep(calm_ms).then(() =>
-    torment(parts, { count: options.faults, gap_ms, until_ms, tell: (done) => (begun = done) }),
-  );
+  const tormenting = hasty
+    .calm({ least_ms: calm_ms, most_ms: 4 * calm_ms })
+    .then(() => torment(parts, { count: options.faults, gap_ms, until_ms, tell: (done) => (begun = done) }));
   await Promise.all([...creating, tormenting]);
   await hasty.stop();
   await fleet.allUp();

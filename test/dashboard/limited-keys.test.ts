@@ -170,7 +170,7 @@ describe('a limited key', () => {
     const narrow = await rotate(limited, wide.key.id);
     for (const { id } of [wide.key, narrow.key]) {
       const refused = await move(id, other);
-      expect([refused.status, refused.text.includes('Make a new key')]).toEqual([409, true]);
+      expect([refused.status, refused.text.includes('Create a key in the other project')]).toEqual([409, true]);
       expect((await move(id, shop)).status).toBe(200);
     }
     okBody(await owner.send('DELETE', `${owner.base}/keys/${narrow.key.id}`));
