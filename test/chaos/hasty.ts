@@ -21,7 +21,7 @@ export class Hasty {
   readonly #pools: Pool[];
   readonly #running: Promise<void>;
   #accepted = 0;
-  #is_calm = true;
+  #has_to_use_up = true;
   #is_over = false;
 
   constructor(place: Place) {
@@ -35,11 +35,11 @@ export class Hasty {
    * Resolves when its window is used up, after `least_ms` at the earliest and `most_ms` at the latest: a busy machine needs
    * longer for what other nodes give back. From then on it asks all nodes.
    */
-  async calm({ least_ms, most_ms }: { least_ms: number; most_ms: number }): Promise<void> {
+  async useUp({ least_ms, most_ms }: { least_ms: number; most_ms: number }): Promise<void> {
     const until_ms = performance.now() + most_ms;
     await sleep(least_ms);
     while (this.#accepted < chat_per_minute && performance.now() < until_ms) await sleep(every_ms);
-    this.#is_calm = false;
+    this.#has_to_use_up = false;
   }
 
   async stop(): Promise<void> {
@@ -62,7 +62,7 @@ export class Hasty {
   #nodeOf(i: number): number {
     const count = this.#pools.length;
     if (count === 1 || i < first_for_one) return 0;
-    return this.#is_calm ? 1 + (i % (count - 1)) : i % count;
+    return this.#has_to_use_up ? 1 + (i % (count - 1)) : i % count;
   }
 
   async #ask(api: number): Promise<void> {
