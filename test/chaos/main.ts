@@ -145,7 +145,7 @@ async function run(
   const parts = { place, fleet, database, proxy, bucket, outage_ms, random: makeRandom(options.seed + 2), focus };
   const gap_ms = { least: options.gap_ms * 0.5, most: options.gap_ms * 1.5 };
   const tormenting = hasty
-    .calm({ least_ms: calm_ms, most_ms: 4 * calm_ms })
+    .useUp({ least_ms: calm_ms, most_ms: 4 * calm_ms })
     .then(() => torment(parts, { count: options.faults, gap_ms, until_ms, tell: (done) => (begun = done) }));
   await Promise.all([...creating, tormenting]);
   await hasty.stop();
