@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { expectExactBooks, startTestApp, type TestApp } from '../helpers/app.ts';
 import { signInAs, type Someone } from './people.ts';
+import type { Seen } from '../helpers/person.ts';
 import { ownerOf } from '../../src/accounts/members.ts';
 
 let test: TestApp;
@@ -24,8 +25,12 @@ it.each(pieces)('a long prompt with %j where lists cut it is shown from its begi
     expect(status).toBe(202);
   }
   const owner: Someone = await signInAs(test, await ownerOf(test.app.db, account_id, new Date()), account_id);
-  expect((await owner.get(`${owner.base}/home`)).status).toBe(200);
-  const listed = await owner.get(`${owner.base}/tasks?limit=50`);
+  const readNow = async (path: string): Promise<Seen> => {
+    const seen = await owner.get(owner.base + path);
+    return seen.status === 503 ? readNow(path) : seen; // a busy database
+  };
+  expect((await readNow('/home')).status).toBe(200);
+  const listed = await readNow('/tasks?limit=50');
   expect(listed.status).toBe(200);
   const { data } = listed.json as { data: { prompt: string }[] };
   const shown = data.map(({ prompt }) => prompt).toReversed();

@@ -20,7 +20,7 @@ it('a run is not taken for late because the clock of a system steps ahead, and i
   const statusOf = async () => (await client.call('GET', `/v1/tasks/${json.id}`)).json.status;
   await expect.poll(statusOf).toBe('running');
   setClock(ahead_min);
-  await expect.poll(statusOf).not.toBe('running');
+  await expect.poll(statusOf).toMatch(/^(succeeded|failed|canceled)$/); // a busy database answers without a status
   const ended = (await client.call('GET', `/v1/tasks/${json.id}`)).json;
   expect(ended).toMatchObject({ status: 'succeeded', error: null });
   expect(Date.parse(ended.completed_at ?? '') - Date.parse(ended.created_at)).toBeLessThan(60_000);
