@@ -91,7 +91,9 @@ export async function callLine(parts: LineParts, run: LineRun, line: Line): Prom
     outcome.is_gone ||= fate === 'lost'; // in its record
     return fate === 'kept';
   };
-  const noteSettled = ({ is_journaled }: Settled) => {
+  let recorded = Promise.resolve();
+  const noteSettled = ({ is_journaled }: Settled, written: Promise<void>) => {
+    recorded = written;
     if (fate === 'kept') fate = is_journaled ? 'journaled' : 'booked';
   };
   const stopping = AbortSignal.any([parts.stopping, stop.signal]);
@@ -103,17 +105,18 @@ export async function callLine(parts: LineParts, run: LineRun, line: Line): Prom
     const call = callOf(run, line, body, { stopping, releaseBody: () => permit?.release() });
     const line_parts = { ...parts, stopping, keepEnd, noteSettled };
     const answer = await endpointAt(parts.styles, run.batch.endpoint).handle(line_parts, call);
-    if (stillOpen(fate)) throw new Error(`a call of a batch was answered ${answer.status} without its end`);
+    if (isNow(fate, 'open')) throw new Error(`a call of a batch was answered ${answer.status} without its end`);
   } catch (error) {
-    if (stillOpen(fate)) await endWithError(parts, run, line, error);
+    if (isNow(fate, 'open')) await endWithError(parts, run, line, error);
     else parts.log.error({ request_id: line.request_id, err: error }, 'a call of a batch failed after its answer');
-    if (isKept(fate) && !isUnavailable(error)) fate = 'booked'; // PostgreSQL refuses it: it would for ever
+    if (isNow(fate, 'kept') && !isUnavailable(error)) fate = 'booked'; // PostgreSQL refuses it: it would for ever
   } finally {
     run.signal.removeEventListener('abort', onStop);
     permit?.release();
   }
+  await recorded; // a worker that dies before leaves the booking, which has the record, to the next one
   // Else the next turn books what is kept.
-  if (isBooked(fate)) await retryWhileUnavailable(() => noteBooked(parts.db, line));
+  if (isNow(fate, 'booked')) await retryWhileUnavailable(() => noteBooked(parts.db, line));
 }
 
 async function endWithoutCall(
@@ -127,16 +130,8 @@ async function endWithoutCall(
 }
 
 /** The compiler does not see that a callback has changed it. */
-function stillOpen(fate: Fate): boolean {
-  return fate === 'open';
-}
-
-function isKept(fate: Fate): boolean {
-  return fate === 'kept';
-}
-
-function isBooked(fate: Fate): boolean {
-  return fate === 'booked';
+function isNow(fate: Fate, expected: Fate): boolean {
+  return fate === expected;
 }
 
 async function keep(parts: LineParts, { claim }: LineRun, line: Line, end: Parameters<typeof endLine>[3]) {

@@ -43,8 +43,8 @@ export type CallParts = RoutingParts &
     readonly shares: Shares;
     /** Writes down what a call has come to, before it is booked; false: nothing is charged for it. Absent: nobody does. */
     readonly keepEnd?: (ended: EndedCall & { whole: Buffer | undefined; hold: HoldRequest }) => Promise<boolean>;
-    /** Hears how its end was settled. Absent: nobody does. */
-    readonly noteSettled?: (settled: Settled) => void;
+    /** Hears how its end was settled, and when its record is written, or never will be. Absent: nobody does. */
+    readonly noteSettled?: (settled: Settled, recorded: Promise<void>) => void;
     track(work: Promise<unknown>): void;
   };
 
@@ -126,13 +126,13 @@ export async function runCall<Priced extends PricedRequest>(
       const ended = { priced: attempted, whole, hold, outcome, charge, upstream, created_at, total_ms };
       if (parts.keepEnd && !(await parts.keepEnd(ended))) charge = undefined;
       settled = await inSpan({ name: 'settle' }, () => settle(parts, attempted, { hold, charge, upstream }));
-      parts.noteSettled?.(settled);
     } catch (error) {
       parts.log.error({ request_id: priced.request_id, err: error }, 'a chat call could not be settled');
       if (!outcome.is_complete) writer.cut(); // the caller gets no error any more: it must not look like an end
       throw error;
     }
-    writeRecord(parts, attempted, { outcome, charge, ...settled, created_at, total_ms });
+    const recorded = writeRecord(parts, attempted, { outcome, charge, ...settled, created_at, total_ms });
+    parts.noteSettled?.(settled, recorded);
     caller.content?.end(whole);
     const { error } = outcome;
     if (outcome.is_gone) writer.cut();

@@ -83,10 +83,10 @@ export type RecordParts = {
 };
 
 /**
- * Writes the record of a call, together with those of its neighbours. A failure is logged:
- * the money is right without it.
+ * Writes the record of a call, together with those of its neighbours. Resolves when it is written, and never rejects: a
+ * failure is logged, the money is right without it.
  */
-export function writeRecord(parts: RecordParts, priced: PricedRequest, finished: Finished): void {
+export function writeRecord(parts: RecordParts, priced: PricedRequest, finished: Finished): Promise<void> {
   const row = rowOf(priced, finished);
   countCall(parts.metrics, priced, finished);
   keepPrice(parts, priced.pricing);
@@ -94,7 +94,7 @@ export function writeRecord(parts: RecordParts, priced: PricedRequest, finished:
   const writing = finished.is_journaled
     ? writeDown(parts, [row], true).catch(() => writerOf(parts.db).write(row))
     : writerOf(parts.db, (rows) => writeDown(parts, rows, false)).write(row);
-  writing.then(end, (error: unknown) => {
+  return writing.then(end, (error: unknown) => {
     end();
     const { request_id } = priced;
     if (!isThere(error)) parts.log.error({ request_id, err: error }, 'the record of a chat call could not be written');

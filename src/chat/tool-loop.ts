@@ -175,7 +175,7 @@ async function runRound(loop: Loop, is_last: boolean): Promise<Round> {
     return { attempted: await attemptRoute(parts, round, timed, { caller: asking, outcome, writer }), answer, outcome };
   } catch (error) {
     if (place.is_first) throw error;
-    return { attempted: failed(failureBehindTool(loop, error)), answer, outcome };
+    return { attempted: failed(failureAfterTool(loop, error)), answer, outcome };
   }
 }
 
@@ -199,10 +199,10 @@ function breakOff(loop: Loop, failure: RouteFailure): Attempted {
 }
 
 /** Returns the failure of a round, or of the service itself, such as that its database is away: neither is the route's fault. */
-function failureBehindTool({ parts, priced }: Loop, error: unknown): RouteFailure {
+function failureAfterTool({ parts, priced }: Loop, error: unknown): RouteFailure {
   if (error instanceof ApiError) return { cause: 'upstream_error', reason: error.message, refusal: error };
-  parts.log.error({ request_id: priced.request_id, err: error }, 'a chat call failed behind a tool');
-  const reason = 'The service could not finish this call behind a tool.';
+  parts.log.error({ request_id: priced.request_id, err: error }, 'a chat call failed after a tool call');
+  const reason = 'The service could not finish this call after a tool call.';
   const refusal = new ApiError('internal_error', reason, { headers: { 'x-should-retry': 'false' } });
   return { cause: 'upstream_error', reason, refusal };
 }
@@ -276,7 +276,7 @@ async function runTools(loop: Loop, calls: readonly CallPart[]): Promise<OwnResu
     }
     return results;
   } catch (error) {
-    return signal.aborted ? undefined : failureBehindTool(loop, error);
+    return signal.aborted ? undefined : failureAfterTool(loop, error);
   }
 }
 

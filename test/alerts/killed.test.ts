@@ -32,7 +32,7 @@ afterAll(async () => {
 
 /** Starts a worker, and kills it once the mail server has seen this. */
 async function killWhen(happened: () => boolean): Promise<void> {
-  const env = childEnvironment(test.app, { role: 'worker', failpoints: '' });
+  const env = childEnvironment(test.app, { role: 'worker' });
   const child = spawn(process.execPath, [program], { env, stdio: 'ignore' });
   const exit = once(child, 'exit');
   try {

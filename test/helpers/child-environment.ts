@@ -5,7 +5,7 @@ export function childEnvironment(
   { config }: Pick<TestApp['app'], 'config'>,
   more: {
     role: 'api' | 'worker';
-    failpoints: string;
+    failpoints?: string;
     /** The time at which a failpoint kills the process, if not the first: `batch.answered 8`. */
     kill_at?: string;
     port?: number;
@@ -19,7 +19,7 @@ export function childEnvironment(
     MEDLEY_DATA: config.data_dir,
     MEDLEY_CONFIG: config.config_file,
     MEDLEY_ROLE: more.role,
-    ...(more.failpoints !== '' && { MEDLEY_FAILPOINTS: more.failpoints }),
+    ...(more.failpoints !== undefined && { MEDLEY_FAILPOINTS: more.failpoints }),
     ...(more.kill_at !== undefined && { TEST_KILL_AT: more.kill_at }),
     HOST: '127.0.0.1',
     PORT: String(more.port ?? 0),

@@ -40,7 +40,8 @@ export type Replicated = {
 
 type Options = { folder?: string; settings?: Record<string, string> };
 
-type Node = { cluster: Cluster; port: number; child: ChildProcess | undefined };
+/** `log`: the end of what its server has written. */
+type Node = { cluster: Cluster; port: number; child: ChildProcess | undefined; log: string };
 
 export async function startReplicated({ folder = clusterFolder(), settings = {} }: Options = {}): Promise<Replicated> {
   let [primary, standby] = [await makeNode(join(folder, 'a'), settings), await makeNode(join(folder, 'b'), settings)];
@@ -55,8 +56,7 @@ export async function startReplicated({ folder = clusterFolder(), settings = {} 
     database: 'postgres',
   });
 
-  start(primary);
-  await untilReady(admin(primary));
+  await startUntilReady(primary, admin(primary));
   await prepareDatabase({ ...admin(primary), user: 'medley', database: 'medley', ssl: false });
   await stopNode(primary);
   // The copy of a cluster at rest is what pg_basebackup makes of one at work; the embedded binaries have none.
@@ -70,18 +70,13 @@ export async function startReplicated({ folder = clusterFolder(), settings = {} 
       primary_conninfo: `host=127.0.0.1 port=${leader.port} user=postgres password=${password} application_name=standby`,
     });
   follow(standby, primary);
-  start(primary);
-  start(standby);
-  await Promise.all([untilReady(admin(primary)), untilReady(admin(standby))]);
+  await Promise.all([primary, standby].map((node) => startUntilReady(node, admin(node))));
   await untilInStep(admin(primary));
   return {
     url: urlOf(primary, standby),
     primaryUrl: () => urlOf(primary),
     strike: (how) => strike(primary, how),
-    restart: async () => {
-      start(primary);
-      await untilReady(admin(primary));
-    },
+    restart: () => startUntilReady(primary, admin(primary)),
     cutOff: async () => {
       await setNow(admin(primary), 'synchronous_standby_names', '');
       await setNow(admin(standby), 'primary_conninfo', '');
@@ -96,8 +91,7 @@ export async function startReplicated({ folder = clusterFolder(), settings = {} 
       await strike(follower, 'killed');
       await copyAtWork(admin(leader), leader.cluster, follower.cluster);
       follow(follower, leader);
-      start(follower);
-      await untilReady(admin(follower));
+      await startUntilReady(follower, admin(follower));
       await setNow(admin(leader), 'synchronous_standby_names', '*');
       await untilInStep(admin(leader));
     },
@@ -142,7 +136,7 @@ async function makeNode(folder: string, settings: Record<string, string>): Promi
     settings: { fsync: 'off', ...settings },
     log: () => undefined,
   };
-  return { cluster, port: await freePort(), child: undefined };
+  return { cluster, port: await freePort(), child: undefined, log: '' };
 }
 
 const common_settings = {
@@ -154,7 +148,7 @@ const common_settings = {
   wal_retrieve_retry_interval: '200ms',
   hot_standby: 'on',
   fsync: 'off',
-  log_min_messages: 'panic',
+  log_min_messages: 'fatal',
 };
 
 /** In the file, not on the command line: they change. */
@@ -169,24 +163,31 @@ function start(node: Node): void {
   const words = ['-D', data, ...settings.flatMap(([name, value]) => ['-c', `${name}=${value}`])];
   const { user } = home;
   node.child = spawn(binaries.postgres, words, {
-    stdio: 'ignore',
+    stdio: ['ignore', 'ignore', 'pipe'],
     cwd: home.path,
     env: server_environment,
     ...(user && { uid: user.uid, gid: user.gid }),
   });
+  node.child.stderr?.on('data', (chunk) => (node.log = (node.log + String(chunk)).slice(-2_000)));
 }
 
-async function stopNode({ child, cluster }: Node): Promise<void> {
-  if (!child || child.exitCode !== null || child.signalCode !== null) return;
+function hasEnded({ child }: Node): boolean {
+  return !child || child.exitCode !== null || child.signalCode !== null;
+}
+
+async function stopNode(node: Node): Promise<void> {
+  const { child, cluster } = node;
+  if (!child || hasEnded(node)) return;
   signalAll({ child, cluster }, 'SIGCONT');
   child.kill('SIGINT');
   await once(child, 'exit');
 }
 
-async function strike({ child, cluster }: Node, how: 'killed' | 'frozen'): Promise<void> {
+async function strike(node: Node, how: 'killed' | 'frozen'): Promise<void> {
+  const { child, cluster } = node;
   if (!child) return;
   if (how === 'frozen') return signalAll({ child, cluster }, 'SIGSTOP');
-  if (child.exitCode === null && child.signalCode === null) {
+  if (!hasEnded(node)) {
     child.kill('SIGKILL');
     await once(child, 'exit');
   }
@@ -199,13 +200,19 @@ function signalAll({ child, cluster }: Pick<Node, 'cluster'> & { child: ChildPro
   for (const pid of findOrphans(cluster.data)) signalProcess(pid, signal);
 }
 
-async function untilReady(config: pg.ClientConfig): Promise<void> {
-  for (
-    const give_up_at_ms = Date.now() + 60_000;
-    (await ask(config, 'select 1').catch(() => 0)) !== 1;
-    await sleep(20)
-  ) {
-    if (Date.now() > give_up_at_ms) throw new Error(`PostgreSQL on port ${config.port} does not begin to serve`);
+/**
+ * Starts a server, again where it ends at once: a process of one that was killed, so young that it had no title of its own
+ * and was not found, keeps the memory of the cluster for a moment.
+ */
+async function startUntilReady(node: Node, config: pg.ClientConfig): Promise<void> {
+  for (const give_up_at_ms = Date.now() + 60_000; ; await sleep(20)) {
+    if (hasEnded(node)) {
+      await strike(node, 'killed'); // what is left of it
+      start(node);
+    }
+    if ((await ask(config, 'select 1').catch(() => 0)) === 1) return;
+    if (Date.now() > give_up_at_ms)
+      throw new Error(`PostgreSQL on port ${config.port} does not begin to serve:\n${node.log}`);
   }
 }
 

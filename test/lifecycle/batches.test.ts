@@ -12,10 +12,10 @@ import { expectExactBooks } from '../helpers/app.ts';
 
 const program = join(import.meta.dirname, '../helpers/node-child.ts');
 
-/** A worker in a process of its own. */
-function startChild({ test: { app } }: Stage, failpoints: string, kill_at?: string): ChildProcess {
+/** A worker in a process of its own. `kill_at`: the failpoint at which it is killed, and which time there. */
+function startChild({ test: { app } }: Stage, kill_at?: string): ChildProcess {
   return spawn(process.execPath, [program], {
-    env: childEnvironment(app, { role: 'worker', failpoints, ...(kill_at !== undefined && { kill_at }) }),
+    env: childEnvironment(app, { role: 'worker', ...(kill_at !== undefined && { kill_at }) }),
     stdio: 'ignore',
   });
 }
@@ -80,41 +80,28 @@ function byRef(a: { ref: string }, b: { ref: string }): number {
   return a.ref < b.ref ? -1 : 1;
 }
 
-test.concurrent.for(['batch.sent', 'batch.answered', 'batch.filed', 'upload.stored'])(
-  'a worker that is killed at %s loses no line of a batch and doubles none',
-  slow,
-  async (failpoint, { expect }) => {
-    const stage = await setStage({ worker: false, more: 'storage: { shared: true }\n' });
-    try {
-      stage.upstream.script('gpt-x', { json: completion('Hi') });
-      const { sdk, id } = await createBatch(stage);
-      const child = startChild(stage, `${failpoint}=kill`);
-      await once(child, 'exit');
-      expect(child.signalCode).toBe('SIGKILL');
-      await startWorker(stage.test.app);
-      await expectAllOnce(expect, stage, sdk, id);
-    } finally {
-      await stage.stop();
-    }
-  },
-);
-
 /** The first four calls at once ask the database for their holds; these are answered out of the lease that came with them. */
 const leased_count = 16;
 
-test.concurrent(
-  'a worker that is killed behind a later answer, whose hold it had in its memory alone, leaves the charge to another one',
+test.concurrent.for<[stage: string, lines: number]>([
+  ['batch.sent 1', usual_count],
+  ['batch.answered 1', usual_count],
+  ['batch.answered 10', leased_count], // its hold is in the memory of the worker alone
+  ['batch.filed 1', usual_count],
+  ['upload.stored 1', usual_count],
+])(
+  'a worker that is killed at %s, in a batch of %i lines, loses none and doubles none',
   slow,
-  async ({ expect }) => {
+  async ([kill_at, lines], { expect }) => {
     const stage = await setStage({ worker: false, more: 'storage: { shared: true }\n' });
     try {
       stage.upstream.script('gpt-x', { json: completion('Hi') });
-      const { sdk, id } = await createBatch(stage, leased_count);
-      const child = startChild(stage, '', 'batch.answered 10');
+      const { sdk, id } = await createBatch(stage, lines);
+      const child = startChild(stage, kill_at);
       await once(child, 'exit');
       expect(child.signalCode).toBe('SIGKILL');
       await startWorker(stage.test.app);
-      await expectAllOnce(expect, stage, sdk, id, leased_count);
+      await expectAllOnce(expect, stage, sdk, id, lines);
     } finally {
       await stage.stop();
     }
@@ -129,7 +116,7 @@ test.concurrent(
     try {
       stage.upstream.script('gpt-x', 'hang');
       const { sdk, id, db } = await createBatch(stage);
-      const child = startChild(stage, '');
+      const child = startChild(stage);
       await expect.poll(() => stage.upstream.open(), { timeout: 120_000, interval: 50 }).toBe(4);
       child.kill('SIGTERM');
       await once(child, 'exit');
@@ -155,7 +142,7 @@ test.concurrent(
     try {
       stage.upstream.script('gpt-x', { json: completion('Hi'), after });
       const { sdk, id } = await createBatch(stage);
-      child = startChild(stage, '');
+      child = startChild(stage);
       await expect.poll(() => stage.upstream.open(), { timeout: 120_000, interval: 50 }).toBe(4);
       child.kill('SIGSTOP');
       stage.upstream.script('gpt-x', { json: completion('Hi') });

@@ -19,7 +19,7 @@ async function startWhere(raise: string, { has_account = true } = {}) {
   );
   await db.query('create trigger fail_link before insert on login_links for each row execute function fail_link()');
   const child = spawn(process.execPath, [program], {
-    env: childEnvironment(first.app, { role: 'api', failpoints: '' }),
+    env: childEnvironment(first.app, { role: 'api' }),
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const printed = { out: '', error: '' };

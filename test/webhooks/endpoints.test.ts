@@ -58,8 +58,8 @@ const textHeaders = ({ headers }: Received) =>
 const eventIn = ({ body }: Received): { id: string; type: string; account_id: string; data: { id: string } } =>
   JSON.parse(body.toString());
 
-async function deliveriesTo(account_id: string, endpoint_id: string): Promise<Delivery[]> {
-  return (await listDeliveries(stage.app.db, { account_id, endpoint_id, limit: 100 })).lines;
+async function deliveriesTo(account_id: string, endpoint_id: string, { db } = stage.app): Promise<Delivery[]> {
+  return (await listDeliveries(db, { account_id, endpoint_id, limit: 100 })).lines;
 }
 
 async function eventsOf(account_id: string): Promise<number> {
@@ -343,7 +343,27 @@ describe('an endpoint that changes', () => {
     const enabled = await request(client, 'PATCH', `/${id}`, { enabled: true });
     expect(enabled.json).toMatchObject({ enabled: true, disabled_reason: null, failing_since: null });
   });
+
+  it('is not disabled by a 410 of the address that it had before', async () => {
+    const client = await stage.test.client();
+    const { receiver, app } = stage;
+    receiver.answer('/old', 'hang');
+    const { id } = await register(client, { url: `${receiver.url}/old` });
+    await runTask(client);
+    await receiver.nth('/old', 1);
+    await request(client, 'PATCH', `/${id}`, { url: `${receiver.url}/new` });
+    receiver.release('/old', 410);
+    const [delivery] = await deliveriesTo(client.account_id, id);
+    if (!delivery) throw new Error('no delivery');
+    await attemptsOf(app, delivery, 1);
+    expect((await request(client, 'GET', `/${id}`)).json).toMatchObject({ enabled: true, disabled_reason: null });
+    await runTask(client);
+    await receiver.nth('/new', 1);
+  });
 });
+
+/** Times between the attempts of a delivery. */
+const schedule_ms = [10_000, 60_000, 300_000, 1_800_000, 7_200_000];
 
 describe('a replay', () => {
   const all = { from: '1999-12-31', to: '2999-12-31' };
@@ -405,6 +425,33 @@ describe('a replay', () => {
     expect(await app.db.query('select from throttled_deliveries where account_id = $1', [client.account_id])).toEqual(
       [],
     );
+  });
+
+  it('tries what was dropped as often as something new', async () => {
+    const own = await setStage({ yaml: patient_yaml });
+    try {
+      const { client, receiver, app } = own;
+      receiver.answer('/never', 500);
+      const { id } = await register(client, { url: `${receiver.url}/never` });
+      await runTask(client);
+      const [delivery] = await deliveriesTo(client.account_id, id, app);
+      if (!delivery) throw new Error('no delivery');
+      const failAll = async (before: number) => {
+        for (const [index, delay_ms] of schedule_ms.entries()) {
+          await attemptsOf(app, delivery, before + index + 1);
+          await pass(own, delay_ms);
+        }
+        await attemptsOf(app, delivery, before + schedule_ms.length + 1);
+        const isDropped = async () => (await deliveriesTo(client.account_id, id, app))[0]?.state === 'dropped';
+        await until('it is dropped', isDropped);
+      };
+      await failAll(0);
+      expect((await request(client, 'POST', `/${id}/replay`, all)).json).toMatchObject({ events: 1 });
+      await failAll(schedule_ms.length + 1);
+      expect(await deliveriesTo(client.account_id, id, app)).toMatchObject([{ attempts: 12 }]);
+    } finally {
+      await own.stop();
+    }
   });
 
   it('reads its span, and says what is wrong with it', async () => {

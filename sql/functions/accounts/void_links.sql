@@ -4,7 +4,7 @@
 -- is turned on: accounts ask newcomers for it at once.
 --
 -- Triggers, because the library makes these changes in many places; on updates alone, so that a backup is put back as
--- it was. A first password comes with an address.
+-- it was. Whoever gets a first password has voidLinks (login-links.ts) do the same.
 create or replace function void_links() returns trigger language plpgsql as $$
 declare
   v_user text := to_jsonb(new) ->> tg_argv[0];

@@ -1,7 +1,7 @@
 -- Makes a file usable whose bytes are stored, and completes the session in which it arrived, both or neither: of two calls
 -- that complete one session, one succeeds. p_name and p_session may be null. Locks the session, then the account's files,
--- whose names are unique. Returns ready; removed if the row is gone or about to go, ended if the session is no longer pending, or
--- name_taken.
+-- whose names are unique. Returns ready; removed if the row is gone or about to go, ended if the session is no longer
+-- pending, or name_taken.
 create or replace function ready_file(
   p_account text, p_id text, p_sha256 text, p_name text, p_session text, p_now timestamptz
 ) returns text language plpgsql as $$

@@ -1,7 +1,7 @@
 -- Sends the events from p_first to before p_end that an endpoint asks for, by their ids: those whose delivery was dropped
 -- or never written, and with p_which = 'all' those that arrived, too. What is under way is left alone. p_max at most, the
--- oldest first; they wait behind first attempts, and are tried as often as new ones. With p_counts_only nothing is changed. Locks the deliveries. Returns how
--- many, when the last of them happened, and whether there are more.
+-- oldest first; they wait behind first attempts, and are tried as often as new ones. With p_counts_only nothing is changed.
+-- Locks the deliveries. Returns how many, when the last of them happened, and whether there are more.
 create or replace function replay_events(p_now timestamptz, p_account text, p_endpoint text, p_first text, p_end text,
   p_which text, p_max int, p_counts_only boolean, out events int, out last_at timestamptz, out has_more boolean) language plpgsql as $$
 declare

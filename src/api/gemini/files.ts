@@ -12,6 +12,7 @@ import { gemini_errors } from '../../styles/gemini/errors.ts';
 import { geminiFile } from '../file-views.ts';
 import { serveStored } from '../files.ts';
 import { limited_key_docs } from '../schemas.ts';
+import { unknownPageToken } from './page-token.ts';
 
 /** The files of an account as the SDKs of Gemini read and delete them. */
 
@@ -54,11 +55,7 @@ const list_files: Endpoint<GeminiFileParts> = {
 
 async function answerList(app: GeminiFileParts, { caller, query, gone }: Call): Promise<Answer> {
   const token = query.get('pageToken') ?? '';
-  if (token !== '' && !isId('file', token)) {
-    throw new ApiError('invalid_request', 'pageToken is not from this list. Leave it out to begin at the first page.', {
-      param: 'pageToken',
-    });
-  }
+  if (token !== '' && !isId('file', token)) throw unknownPageToken();
   const db = reading(app, { key: caller.account.id, gone });
   const filter = {
     ...(await keysSeenBy(db, caller)),

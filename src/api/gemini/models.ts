@@ -15,6 +15,7 @@ import { camelCase, inOneForm } from '../../styles/gemini/names.ts';
 import { answerChat, body_limit_bytes, chat_headers, type ChatParts } from '../chat.ts';
 import { callerOf, readChat, type StateParts } from '../chat-request.ts';
 import { embedContents, type EmbedParts } from './embeddings.ts';
+import { unknownPageToken } from './page-token.ts';
 
 /** The parts of the app that the calls of Gemini's style take. */
 type Parts = ChatParts & StateParts & EmbedParts & Parameters<typeof countTokens>[0];
@@ -149,10 +150,7 @@ function answerModels(app: ModelParts, { query, caller }: Call): Answer {
     .filter(isOffered);
   const token = query.get('pageToken') ?? '';
   const first = token === '' ? 0 : offered.findIndex(({ id }) => id === token) + 1;
-  if (token !== '' && first === 0)
-    throw new ApiError('invalid_request', 'pageToken is not from this list. Leave it out to begin at the first page.', {
-      param: 'pageToken',
-    });
+  if (token !== '' && first === 0) throw unknownPageToken();
   const size = wholeNumber(query, 'pageSize', { min: 1, max: page_size_max }) ?? offered.length;
   const page = offered.slice(first, first + size);
   const last = page.at(-1);
