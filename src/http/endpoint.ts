@@ -4,7 +4,7 @@ import type { Caller } from '../accounts/authenticate.ts';
 import type { Need, Person } from '../accounts/person.ts';
 import type { ErrorFormat } from '../errors.ts';
 import type { WindowName } from '../limits/window.ts';
-import type { StreamReader } from './body-stream.ts';
+import type { BodyStreamReader } from './body-stream.ts';
 import type { FormReader } from './form.ts';
 
 /** The query's parameters, decoded. Of `metadata[color]=red` the name is `metadata[color]`. */
@@ -26,7 +26,7 @@ export type PublicCall = {
   /** Reads the form of an endpoint with `form`, once. */
   readForm: FormReader | undefined;
   /** Reads the body of an endpoint with `stream`, once. */
-  readStream: StreamReader | undefined;
+  readStream: BodyStreamReader | undefined;
   /** The client's, behind trusted proxies too. */
   address: string;
   request_id: string;

@@ -5,7 +5,7 @@ import { service_errors, type ErrorFormat } from '../errors.ts';
 import type { Permit } from '../concurrency/semaphore.ts';
 import type { Headers } from './answer.ts';
 import { no_bytes } from './body.ts';
-import type { StreamReader } from './body-stream.ts';
+import type { BodyStreamReader } from './body-stream.ts';
 import type { Query } from './endpoint.ts';
 import type { FormReader } from './form.ts';
 import { absolute_form } from './routes.ts';
@@ -42,7 +42,7 @@ export class Exchange {
    */
   holders = 2;
   readForm?: FormReader;
-  readStream?: StreamReader;
+  readStream?: BodyStreamReader;
   /** Stays for the log when the body itself is not kept any more. */
   body_size_bytes = 0;
   /** Headers of every answer to this request; those of an endpoint are not among them, as an error may go out in its place. */

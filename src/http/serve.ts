@@ -12,7 +12,7 @@ import { noteRefusal } from '../money/refusals.ts';
 import { sendAnswer, sendBytes } from './answer.ts';
 import { closed_policy } from './browser-headers.ts';
 import { takeBodyMemory } from './body-memory.ts';
-import { openStream, type StreamReader } from './body-stream.ts';
+import { openBodyStream, type BodyStreamReader } from './body-stream.ts';
 import { discardRest, megabyte, readBody } from './body.ts';
 import { corsHeaders, preflightHeaders } from './cors.ts';
 import type { Answer, Endpoint, PublicCall, Query, SessionEndpoint } from './endpoint.ts';
@@ -330,7 +330,7 @@ async function readRequest<App>(
     return undefined;
   }
   if (endpoint.stream) {
-    exchange.readStream = openStream(request, context.timeouts.body_idle_ms, sendContinue);
+    exchange.readStream = openBodyStream(request, context.timeouts.body_idle_ms, sendContinue);
     return undefined;
   }
   return readBody(request, {
@@ -385,7 +385,7 @@ class ReceivedCall implements PublicCall {
   readonly query: Query;
   readonly headers: IncomingHttpHeaders;
   readonly readForm: FormReader | undefined;
-  readonly readStream: StreamReader | undefined;
+  readonly readStream: BodyStreamReader | undefined;
   readonly request_id: string;
   readonly draining: AbortSignal;
   readonly #cut: AbortSignal;
