@@ -6,7 +6,7 @@ import { withTempFiles, type TempFileParts } from '../files/temp-files.ts';
 import { balanceOf, budgetsOf } from '../money/ledger.ts';
 import { balanceView, estimateView, money_max, type Cost, type Money } from '../money/money.ts';
 import type { Funds, Holds } from '../money/holds.ts';
-import { readRequest } from '../tasks/create.ts';
+import { priceTaskRequest } from '../tasks/create.ts';
 import { pausedUntil } from '../tasks/pause.ts';
 import type { Answer, Call, Endpoint, PublicCall } from '../http/endpoint.ts';
 import { estimate as estimate_schema, generate_body } from './schemas.ts';
@@ -55,7 +55,7 @@ export type Weighed = {
 /** Checks a body of POST /v1/generate as it is checked there, and weighs its price against what may be spent. */
 export async function weigh(app: Parts, caller: Caller, call: Pick<PublicCall, 'body' | 'gone'>): Promise<Weighed> {
   const request = await withTempFiles(app, caller.account.id, call, (spool) =>
-    readRequest(app, caller, call.body ?? {}, { spool }),
+    priceTaskRequest(app, caller, call.body ?? {}, { spool }),
   );
   const paused = await pausedUntil(
     app.db,

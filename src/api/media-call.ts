@@ -12,10 +12,10 @@ import { mapParameter, type Parameters } from '../styles/media-parameters/parame
 import {
   createTask,
   findModel,
-  readRequest,
+  priceTaskRequest,
   type Created,
   type CreateParts,
-  type PricedRequest,
+  type PricedTaskRequest,
 } from '../tasks/create.ts';
 import type { Attachment, Attachments } from '../tasks/media.ts';
 import { loadTask, type Task } from '../tasks/task.ts';
@@ -153,7 +153,7 @@ async function requestOf(
   call: Call,
   media_call: MediaCall,
   { model, input, spool }: { model: Model; input: MediaInput; spool: RequestTempFiles },
-): Promise<PricedRequest> {
+): Promise<PricedTaskRequest> {
   const { parameters } = input;
   const fields = offerOf(model, media_call.kind);
   const sent = { ...withoutOwn(parameters, [...service_own, ...media_call.own]), ...media_call.fixed };
@@ -165,7 +165,7 @@ async function requestOf(
     webhook_url: parameters['webhook_url'],
   };
   try {
-    return await readRequest(app, call.caller, body, { attachments: await attachmentsOf(app, call, input), spool });
+    return await priceTaskRequest(app, call.caller, body, { attachments: await attachmentsOf(app, call, input), spool });
   } catch (error) {
     throw error instanceof ApiError ? inTheirWords(error, carried) : error;
   }

@@ -13,7 +13,7 @@ import { allowanceOf } from '../styles/allowed.ts';
 import type { ChatRequest } from '../styles/codec.ts';
 import { offerOf } from '../styles/media-parameters/offer.ts';
 import { image_parameters, mapParameter } from '../styles/media-parameters/parameters.ts';
-import { createTask, findModel, readRequest, type CreateParts } from '../tasks/create.ts';
+import { createTask, findModel, priceTaskRequest, type CreateParts } from '../tasks/create.ts';
 import { loadTask, type TaskRef } from '../tasks/task.ts';
 import type { UntilFinal } from '../tasks/wait.ts';
 import type { RequestMemory } from './request-memory.ts';
@@ -111,7 +111,7 @@ async function begin(parts: ImageParts, making: Making): Promise<TaskRef> {
     metadata: { chat_call: request_id },
   };
   const request = await withTempFiles(parts, caller.account.id, { gone: signal }, (spool) =>
-    readRequest(parts, caller, body, { spool }),
+    priceTaskRequest(parts, caller, body, { spool }),
   );
   const { ref } = await createTask(parts, caller, request, undefined);
   return ref;

@@ -13,7 +13,7 @@ import { priceChatRequest, type PricedCall } from '../chat/priced-request.ts';
 import { planHold } from '../chat/plan.ts';
 import { ApiError } from '../errors.ts';
 import { withTempFiles } from '../files/temp-files.ts';
-import { createTask, readRequest } from '../tasks/create.ts';
+import { createTask, priceTaskRequest } from '../tasks/create.ts';
 import { account_endpoint, type AccountCall } from './page.ts';
 import { playgroundCaller, takeWindow } from './playground-key.ts';
 import type { CallerCodec } from '../styles/codec.ts';
@@ -68,7 +68,7 @@ export const generate_run = account_endpoint(
     await takeWindow(app, caller, 'generate');
     refuseBlocked(caller);
     const { ref } = await withTempFiles(app, caller.account.id, call, async (spool) => {
-      const request = await readRequest(app, caller, call.body ?? {}, { spool });
+      const request = await priceTaskRequest(app, caller, call.body ?? {}, { spool });
       return createTask(app, caller, request, undefined);
     });
     return { status: 202, body: { id: ref.task_id } };

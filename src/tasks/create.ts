@@ -35,8 +35,8 @@ export type CreateParts = MediaParts &
     readonly metrics: Metrics;
   };
 
-/** A request body that has passed all checks of its own. */
-export type PricedRequest = {
+/** A request for a task that has passed all checks of its own, with its price. */
+export type PricedTaskRequest = {
   model: Model;
   input: JsonObject;
   media: CheckedMedia;
@@ -61,12 +61,12 @@ const url_length_max = 2048;
  * Checks a body of POST /v1/generate in the order of docs/spec-coverage.md: 400 for the form, 404 for the model,
  * 422 for the input, 422 for the webhook's address; and prices it. Throws ApiError.
  */
-export async function readRequest(
+export async function priceTaskRequest(
   parts: MediaParts,
   caller: Caller,
   body: Record<string, unknown>,
   attached: AttachedFiles,
-): Promise<PricedRequest> {
+): Promise<PricedTaskRequest> {
   checkFields(body);
   const metadata = readMetadata(body['metadata']);
   const model = findModel(parts, caller, body['model']);
@@ -164,7 +164,7 @@ export type Idempotency = { key: string; body: Buffer };
 export async function createTask(
   parts: CreateParts,
   caller: Caller,
-  request: PricedRequest,
+  request: PricedTaskRequest,
   repeated: Idempotency | undefined,
 ): Promise<Created> {
   const account_id = caller.account.id;
@@ -211,7 +211,7 @@ function onceOf({ key }: Caller, { key: account_key, body }: Idempotency): KeyOn
 async function answered(
   parts: CreateParts,
   caller: Caller,
-  request: PricedRequest,
+  request: PricedTaskRequest,
   answer: CreateAnswer,
   { id, created_at }: { id: string; created_at: Date },
 ): Promise<Created> {
@@ -248,7 +248,7 @@ function unavailable(model: Model, admission: Admission & { admitted: false }): 
 async function callCreate(
   parts: CreateParts,
   caller: Caller,
-  request: PricedRequest,
+  request: PricedTaskRequest,
   task: { id: string; created_at: Date; once: KeyOnce | undefined },
 ): Promise<CreateAnswer> {
   const { account, key } = caller;
@@ -293,7 +293,7 @@ function deadline(model: Model, created_at: Date): Date {
   return new Date(created_at.getTime() + routes_ms + backlog_ms);
 }
 
-function newBody(request: PricedRequest, caller: Caller, id: string, created_at: Date): string {
+function newBody(request: PricedTaskRequest, caller: Caller, id: string, created_at: Date): string {
   return renderTask({
     id,
     status: 'queued',
@@ -321,7 +321,7 @@ async function replay(db: Db, caller: Caller, task_id: string): Promise<Created>
 async function refusal(
   parts: CreateParts,
   caller: Caller,
-  request: PricedRequest,
+  request: PricedTaskRequest,
   answer: CreateAnswer,
   now: Date,
 ): Promise<ApiError> {
