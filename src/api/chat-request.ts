@@ -1,5 +1,5 @@
 import type { ChatCaller } from '../chat/attempt.ts';
-import type { priceChatRequest } from '../chat/priced-request.ts';
+import type { ReceivedChat } from '../chat/priced-request.ts';
 import { RequestMemory } from '../chat/request-memory.ts';
 import { withUploads, type UploadParts } from '../chat/uploads.ts';
 import { isObject } from '../catalog/model.ts';
@@ -39,9 +39,6 @@ export async function readableBody(
 ): Promise<Call['body']> {
   return state && isObject(body) ? withSummaries(app, state, caller.account.id, body) : body;
 }
-
-/** A call whose body is whole. */
-export type ReceivedChat = Parameters<typeof priceChatRequest>[2];
 
 /** The call with the caller's uploaded files in place of their ids. */
 export async function readChat(

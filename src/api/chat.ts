@@ -8,6 +8,7 @@ import {
   type PricedRequest,
   type PricedChatRequest,
   type PricingParts,
+  type ReceivedChat,
   type WithFallbacks,
 } from '../chat/priced-request.ts';
 import type { ContentLog } from '../contents/content-log.ts';
@@ -25,15 +26,7 @@ import type { CallerCodec, ChatEndpoint, Codec } from '../styles/codec.ts';
 import { completions_errors } from '../styles/completions/errors.ts';
 import { answerInBackground, isInBackground, type BackgroundParts } from './background.ts';
 import { refuseBlocked } from './blocked.ts';
-import {
-  callerOf,
-  continuedCall,
-  isOffered,
-  readableBody,
-  readChat,
-  type ReceivedChat,
-  type StateParts,
-} from './chat-request.ts';
+import { callerOf, continuedCall, isOffered, readableBody, readChat, type StateParts } from './chat-request.ts';
 import { chat_call, limited_key_docs } from './schemas.ts';
 import type { Answer, Call, Endpoint } from '../http/endpoint.ts';
 

@@ -4,14 +4,14 @@ import { readBytes } from '../lib/read-bytes.ts';
 import { InputRefused, type ChatProvider } from '../providers/provider.ts';
 import { allowanceOf, refuseFields } from '../styles/allowed.ts';
 import { renderAnswer } from '../styles/answer.ts';
-import type { Compaction } from '../styles/codec.ts';
+import type { CallerCodec, Compaction } from '../styles/codec.ts';
 import { quirksOf } from '../styles/quirks.ts';
 import { objectOf } from '../styles/stream.ts';
 import { AttemptTimeouts } from './attempt-timeouts.ts';
 import { abandoned, answer_bytes_max, failed, failureOf, type AttemptContext, type Attempted } from './attempt.ts';
 import { attemptWithLinks, linkPolicy, type LinkedParts } from './linked.ts';
 import type { ChatOutcome } from './outcome.ts';
-import { priceChatRequest, type PricedChatRequest, type PricingParts } from './priced-request.ts';
+import { priceChatRequest, type PricedChatRequest, type PricingParts, type ReceivedChat } from './priced-request.ts';
 import { refusedInput } from './refused.ts';
 
 /** The request of a compaction: for an upstream that does it by itself, and for a model that writes a summary. */
@@ -25,13 +25,11 @@ export type PricedCompaction = Omit<PricedChatRequest, 'fallbacks'> & {
   messages: JsonObject[];
 };
 
-type PricedCall = Parameters<typeof priceChatRequest>[2];
-
 /** Prices a compaction: its hold is that of its whole input. Throws ApiError 400 and 404. */
 export function priceCompaction(
   parts: PricingParts,
-  style: Parameters<typeof priceChatRequest>[1],
-  call: PricedCall,
+  style: CallerCodec,
+  call: ReceivedChat,
   facts: Pick<PricedCompaction, 'compaction' | 'messages' | 'encrypt'>,
 ): PricedCompaction {
   const body = facts.compaction.requestBody(isObject(call.body) ? call.body : {});
@@ -43,8 +41,8 @@ export function priceCompaction(
 
 function summaryOf(
   parts: PricingParts,
-  style: Parameters<typeof priceChatRequest>[1],
-  call: PricedCall & { body: JsonObject },
+  style: CallerCodec,
+  call: ReceivedChat & { body: JsonObject },
   compaction: Compaction,
 ): PricedCompaction['summary'] {
   try {

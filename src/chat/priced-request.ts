@@ -110,8 +110,8 @@ export type PricingParts = ChoiceParts & {
   addressRules(): AddressRules;
 };
 
-/** `chosen`: its models were chosen before. */
-type ChatCall = {
+/** A chat call with its whole body, not checked yet. `chosen`: its models were chosen before. */
+export type ReceivedChat = {
   caller: Caller;
   request_id: string;
   body: Record<string, unknown> | undefined;
@@ -123,7 +123,7 @@ type ChatCall = {
  * Reads a body of a chat path. A model that does not take the request is passed over where another one does. Throws
  * ApiError: 400 naming the field, 404 for a model.
  */
-export function priceChatRequest(parts: PricingParts, style: CallerCodec, call: ChatCall): PricedChatRequest {
+export function priceChatRequest(parts: PricingParts, style: CallerCodec, call: ReceivedChat): PricedChatRequest {
   const read = readChatRequest(style, call.body ?? {});
   const { current } = parts.catalog;
   const { body, candidates } = call.chosen
@@ -132,13 +132,13 @@ export function priceChatRequest(parts: PricingParts, style: CallerCodec, call: 
   const links = findLinks(body);
   judgeLinks(links, parts.addressRules());
   const request = { ...read, body, ...(call.echo && { echo: call.echo }) };
-  const received = { ...call, request, links, labels: labelsOf(body), sizeOf: rememberSize() };
+  const parsed = { ...call, request, links, labels: labelsOf(body), sizeOf: rememberSize() };
   const [first] = candidates;
-  if (candidates.length === 1) return priceFor(parts, received, first);
+  if (candidates.length === 1) return priceFor(parts, parsed, first);
   const refusals: ApiError[] = [];
   const priced = candidates.flatMap((candidate) => {
     try {
-      return [priceFor(parts, received, candidate)];
+      return [priceFor(parts, parsed, candidate)];
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
       refusals.push(error);
@@ -167,7 +167,8 @@ function rememberSize(): (request: ChatRequest) => InputSize {
   };
 }
 
-type ReceivedChat = Omit<ChatCall, 'body'> & {
+/** The part of a chat call that is the same for all of its models, parsed and checked. */
+type ParsedChat = Omit<ReceivedChat, 'body'> & {
   request: ChatRequest;
   links: readonly BodyLink[];
   labels: Labels;
@@ -175,7 +176,7 @@ type ReceivedChat = Omit<ChatCall, 'body'> & {
 };
 
 /** Prices the call as this model has it. */
-function priceFor(parts: PricingParts, call: ReceivedChat, { model: named, why }: Candidate): PricedChatRequest {
+function priceFor(parts: PricingParts, call: ParsedChat, { model: named, why }: Candidate): PricedChatRequest {
   const { body, preferences } = takePreferences(call.request.body, named, parts.catalog.current);
   const request = { ...call.request, body };
   const preferred = preferences && preferredRoutes(parts, named, preferences);
