@@ -27,8 +27,8 @@ export type BatchParts = LineParts &
 /** Calls of one batch at the same time. */
 const calls_at_once = 4;
 
-/** Others get their turn; calls that have begun end first. */
-const turn_ms = 20_000;
+/** Time slice of one batch: then others go on. Calls that have begun end first. */
+const slice_ms = 20_000;
 
 /** A key that was deleted or limited, or whose account was blocked, is so everywhere within a second. */
 const caller_ms_max = 900;
@@ -36,7 +36,7 @@ const caller_ms_max = 900;
 const look_again_ms_max = 30_000;
 const busy_wait_ms = 250;
 
-/** Works on a batch for a while. Lines that a worker left when it died are deferred, or booked. */
+/** Works on a batch for one time slice. Lines that a worker left when it died are deferred, or booked. */
 export async function runBatch(parts: BatchParts, job: Job): Promise<Outcome> {
   const { account_id, task_id: id } = readRef(job.data);
   const claim = randomUUID();
@@ -44,15 +44,16 @@ export async function runBatch(parts: BatchParts, job: Job): Promise<Outcome> {
   if (!batch) return 'done';
   const signal = AbortSignal.any([parts.runs, job.signal]);
   if (signal.aborted) return { again_after_ms: 0 };
-  return new Turn(parts, batch, claim, signal).work();
+  return new BatchSlice(parts, batch, claim, signal).work();
 }
 
-class Turn {
+/** The work of one time slice on one batch. */
+class BatchSlice {
   readonly #parts: BatchParts;
   readonly #batch: Batch;
   readonly #claim: string;
   readonly #signal: AbortSignal;
-  readonly #ends_at_ms = performance.now() + turn_ms;
+  readonly #ends_at_ms = performance.now() + slice_ms;
   #caller: Promise<Caller | undefined> | undefined;
   #caller_read_at_ms = 0;
 
