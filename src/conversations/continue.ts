@@ -10,7 +10,7 @@ import { acquireBodyMemory } from '../limits/body-memory.ts';
 import type { RequestState, StateHalf } from '../styles/codec.ts';
 import { findConversation } from './conversations.ts';
 import { conversation_bytes_max, readItems } from './items.ts';
-import { takeTurn, unknownConversation, type Turn } from './turn.ts';
+import { takeTurn, unknownConversation, type ConversationTurn } from './turn.ts';
 import {
   findChain,
   findItems,
@@ -93,7 +93,7 @@ async function takeTurnOf(
   parts: ContinueParts,
   { caller, request_id, lasts_ms }: ContinuingCall,
   { conversation_id: id, input }: RequestState,
-): Promise<Turn | undefined> {
+): Promise<ConversationTurn | undefined> {
   if (id === undefined) return undefined;
   const { keep_ms } = parts.catalog.current.settings.responses;
   const name = { account_id: caller.account.id, id };
@@ -111,7 +111,7 @@ async function takeTurnOf(
 async function continueFrom(
   parts: ContinueParts,
   call: ContinuingCall,
-  { state, turn }: { state: RequestState; turn: Turn | undefined },
+  { state, turn }: { state: RequestState; turn: ConversationTurn | undefined },
   memory: RequestMemory,
 ): Promise<Continued> {
   const account_id = call.caller.account.id;
@@ -188,7 +188,7 @@ async function findBefore(
   parts: ContinueParts,
   reading: Reading,
   { previous_response_id: id, conversation_id }: RequestState,
-  turn: Turn | undefined,
+  turn: ConversationTurn | undefined,
 ): Promise<ItemBefore[]> {
   const { account_id, now, take } = reading;
   if (conversation_id !== undefined) {

@@ -10,7 +10,7 @@ import type { StoredParts } from './stored-responses.ts';
  * The turn of a call in a conversation: while it has it, no other call begins there, on any node, and nobody adds items.
  * A node that dies loses its turns by their time.
  */
-export type Turn = {
+export type ConversationTurn = {
   /** Its items have places before this one. */
   readonly next_place: string;
   /** Adds what was said, and ends the turn. A failure is logged: the caller has an answer all the same. */
@@ -34,7 +34,7 @@ type TurnRequest = TurnOwner & { items: number; json_bytes: number };
  * Takes the turn for a call that adds at least so much. Rejects with ApiError 400 where another has it, where there is no
  * such conversation, and where it has as much as it may.
  */
-export async function takeTurn(parts: TurnParts, request: TurnRequest): Promise<Turn> {
+export async function takeTurn(parts: TurnParts, request: TurnRequest): Promise<ConversationTurn> {
   const { name, request_id, keep_ms, lasts_ms = turn_ms } = request;
   const now = parts.clock.now();
   const [row] = await parts.db.query<{ items: number; json_bytes: string; next_place: string }>(
@@ -85,7 +85,7 @@ export function openTurn(
   parts: TurnParts,
   { name, request_id, keep_ms, lasts_ms }: TurnOwner,
   next_place: string,
-): Turn {
+): ConversationTurn {
   const { db, clock, log } = parts;
   const mine = [name.account_id, name.id, request_id];
   const facts = { account_id: name.account_id, request_id, conversation_id: name.id };
