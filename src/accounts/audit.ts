@@ -2,7 +2,7 @@ import type { Db, Queryable } from '../db/database.ts';
 import { firstIdSince, newId } from '../lib/ids.ts';
 
 /** An entry of the audit log: the action, its actor under their name of then, and the origin of the request. */
-export type Deed = {
+export type NewAuditEntry = {
   /** Undefined: it concerns the whole service, or a person rather than an account. */
   account_id?: string | undefined;
   /** Undefined: the command line, or what `by` names. */
@@ -20,8 +20,8 @@ export type Deed = {
 };
 
 /** Writes down what somebody did; in the transaction that does it, where there is one. */
-export async function audit(db: Queryable, deed: Deed): Promise<void> {
-  const { account_id, user, by, action, subject, details, address, now } = deed;
+export async function audit(db: Queryable, entry: NewAuditEntry): Promise<void> {
+  const { account_id, user, by, action, subject, details, address, now } = entry;
   await db.query(
     `insert into audit_entries (id, account_id, user_id, actor, action, subject, details, address, created_at)
      values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,

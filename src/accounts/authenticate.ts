@@ -145,7 +145,7 @@ function watchChanges(db: Queryable, elapsed_ms: () => number, onChange: () => v
 
 /**
  * A caller, and when its key ends on the clock of this process; it may have ended long ago. `ends_by_rule`: its end
- * is one of its rules, rather than somebody's deed.
+ * is one of its rules, rather than an act of somebody.
  */
 type CachedCaller = { caller: Caller; until_ms: number; ends_by_rule: boolean };
 

@@ -153,6 +153,6 @@ async function note(
   details?: Record<string, unknown>,
 ): Promise<void> {
   const by = `key ${caller.key.name} (${caller.key.id})`;
-  const deed = { account_id: caller.account.id, by, action, subject, details, address };
-  await audit(db, { ...deed, now: new Date(clock.now()) });
+  const audit_entry = { account_id: caller.account.id, by, action, subject, details, address };
+  await audit(db, { ...audit_entry, now: new Date(clock.now()) });
 }

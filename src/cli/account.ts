@@ -113,9 +113,9 @@ async function creditOne(
   const answer = await whileLeased(() =>
     app.db.tx(async (tx) => {
       const booked = await creditManually(tx, { account_id: account.id, type, amount, ref, reason }, now);
-      const deed = { account_id: account.id, action: 'account.credit', subject: account.id };
+      const audit_entry = { account_id: account.id, action: 'account.credit', subject: account.id };
       const details = { amount: exact(amount), reason, ref };
-      if (booked.outcome === 'booked') await audit(tx, { ...deed, details, now });
+      if (booked.outcome === 'booked') await audit(tx, { ...audit_entry, details, now });
       if (booked.outcome === 'booked' && type === 'topup')
         await publishTopUp(tx, account, { amount, available: booked.available, ref }, now);
       return booked;

@@ -1,4 +1,4 @@
-import { audit, type Deed } from '../accounts/audit.ts';
+import { audit, type NewAuditEntry } from '../accounts/audit.ts';
 import type { App } from '../app.ts';
 import { withCommandApp, type CommandApp } from '../app/command-app.ts';
 import { readCommandConfig } from '../app/running.ts';
@@ -28,12 +28,12 @@ export async function withEngine<T>(work: (app: App) => Promise<T>): Promise<T> 
   }
 }
 
-/** Writes down what was done here, under the name that the same deed has in the dashboard. */
+/** Writes down what was done here, under the name that the same action has in the dashboard. */
 export function note(
   { db, clock }: { db: Db; clock: Clock },
-  deed: Pick<Deed, 'account_id' | 'action' | 'subject' | 'details'>,
+  audit_entry: Pick<NewAuditEntry, 'account_id' | 'action' | 'subject' | 'details'>,
 ): Promise<void> {
-  return audit(db, { ...deed, now: new Date(clock.now()) });
+  return audit(db, { ...audit_entry, now: new Date(clock.now()) });
 }
 
 /** A decimal amount of an argument; `signed` accepts a minus. Throws CommandError (usage). */

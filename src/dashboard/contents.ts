@@ -108,8 +108,8 @@ export const admin_open_content = session_endpoint(
     const account = await findAccount(app.db, account_id);
     if (!account) throw new ApiError('not_found', 'There is no such account.');
     const view = await readView(app, { account_id, id });
-    const deed = { account_id, user: person.user, action: 'content.read', subject: id, address };
-    await audit(app.db, { ...deed, details: { reason, operator: true }, now: new Date(app.clock.now()) });
+    const audit_entry = { account_id, user: person.user, action: 'content.read', subject: id, address };
+    await audit(app.db, { ...audit_entry, details: { reason, operator: true }, now: new Date(app.clock.now()) });
     return { status: 200, body: view };
   },
   { needs_proof: true },

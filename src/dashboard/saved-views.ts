@@ -39,8 +39,8 @@ async function remove({ db }: { readonly db: Db }, call: AccountCall): Promise<A
   return { status: 200, body: { ok: true } };
 }
 
-/** An operator who looks at an account of others leaves nothing there. `deed`: what members do. */
-export function ownerIn({ account, person }: AccountCall, deed = 'save lists'): ViewOwner {
+/** An operator who looks at an account of others leaves nothing there. `action`: what members do. */
+export function ownerIn({ account, person }: AccountCall, action = 'save lists'): ViewOwner {
   if (person.role !== 'operator') return { account_id: account.id, user_id: person.user.id };
-  throw new ApiError('forbidden', `Your role here (operator) does not allow this. Members of the account ${deed}.`);
+  throw new ApiError('forbidden', `Your role here (operator) does not allow this. Members of the account ${action}.`);
 }

@@ -1,4 +1,4 @@
-import { audit, type Deed } from '../accounts/audit.ts';
+import { audit, type NewAuditEntry } from '../accounts/audit.ts';
 import { ApiError } from '../errors.ts';
 import { firstIdSince, isId } from '../lib/ids.ts';
 import { isoTime } from '../lib/iso-time.ts';
@@ -25,7 +25,7 @@ type Parts = ManualSendParts & { readonly windows: Windows };
 type Body = Record<string, unknown> | undefined;
 
 /** A person, or the name of a key. */
-export type Actor = Pick<Deed, 'user' | 'by' | 'address'>;
+export type Actor = Pick<NewAuditEntry, 'user' | 'by' | 'address'>;
 
 /** Registers an endpoint. The result is the only place where its secret is shown. */
 export async function registerEndpoint(app: Parts, account_id: string, body: Body, actor: Actor): Promise<NewEndpoint> {

@@ -258,10 +258,10 @@ describe('account export', () => {
       { type: 'conversation_item', conversation_id: conversation.id, content: { role: 'user' } },
       { type: 'conversation_item', conversation_id: conversation.id, content: { role: 'assistant' } },
     ]);
-    const deeds = await service.app.db.query('select action, details from audit_entries where account_id = $1', [
+    const entries = await service.app.db.query('select action, details from audit_entries where account_id = $1', [
       account_id,
     ]);
-    expect(deeds).toContainEqual({ action: 'account.export', details: counts });
+    expect(entries).toContainEqual({ action: 'account.export', details: counts });
     const before = await readFile(path, 'utf8');
     expect(await commands.fails(1, 'account', 'export', account_id, path)).toContain('cannot be made');
     expect(await readFile(path, 'utf8')).toBe(before);
@@ -291,8 +291,8 @@ describe('account delete', () => {
     expect(await commands.fails(1, 'account', 'show', account_id)).toContain('There is no account');
     const { db } = service.app;
     expect(await db.query('select id from api_keys where id = $1', [key_id])).toEqual([]);
-    const deeds = await db.query('select action from audit_entries where account_id = $1 order by id', [account_id]);
-    expect(deeds).toEqual([{ action: 'account.create' }, { action: 'account.delete' }]);
+    const entries = await db.query('select action from audit_entries where account_id = $1 order by id', [account_id]);
+    expect(entries).toEqual([{ action: 'account.create' }, { action: 'account.delete' }]);
     await expectExactBooks(service.app);
   });
 

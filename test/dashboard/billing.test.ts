@@ -147,8 +147,8 @@ describe('billing details', () => {
     expect(answer.status).toBe(200);
     expect((await billing()).details).toEqual({ ...details, country: 'PL' });
     expect((await billing(stranger)).details.company).toBe('');
-    const deeds = await test.app.db.query(`select action from audit_entries where user_id = $1`, [biller.user_id]);
-    expect(deeds).toEqual([{ action: 'billing.details' }]);
+    const entries = await test.app.db.query(`select action from audit_entries where user_id = $1`, [biller.user_id]);
+    expect(entries).toEqual([{ action: 'billing.details' }]);
   });
 
   it.each([

@@ -119,12 +119,12 @@ function flagIn({ body }: SessionCall, name: string): boolean {
 async function change(
   app: Parts,
   call: SessionCall,
-  deed: OperatorChange,
+  audit_entry: OperatorChange,
   work: (tx: Queryable, now: Date) => Promise<void>,
 ): Promise<void> {
-  await changeAsOperator(app, call, deed, work);
+  await changeAsOperator(app, call, audit_entry, work);
   await app.overrides?.refresh();
-  app.notifier.notify(overrides_channel, deed.subject);
+  app.notifier.notify(overrides_channel, audit_entry.subject);
 }
 
 /** The model takes no new work, or does again. What it has accepted goes on. */
@@ -135,8 +135,8 @@ export const admin_switch_model = session_endpoint(
   async (app, call) => {
     const { id } = modelIn(app, call);
     const on = flagIn(call, 'on');
-    const deed = { action: on ? 'model.on' : 'model.off', subject: id };
-    await change(app, call, deed, (tx, now) => switchModel(tx, id, !on, now));
+    const audit_entry = { action: on ? 'model.on' : 'model.off', subject: id };
+    await change(app, call, audit_entry, (tx, now) => switchModel(tx, id, !on, now));
     return { status: 200, body: { ok: true } };
   },
 );
@@ -155,8 +155,8 @@ export const admin_order_routes = session_endpoint(
       throw wrong('routes', `routes must be a list with each of these at most once: ${route_ids.join(', ')}.`);
     }
     const routes = ids.toSorted((a, b) => requested.indexOf(a) - requested.indexOf(b));
-    const deed = { action: 'model.order', subject: model.id, details: { before: route_ids, routes } };
-    await change(app, call, deed, (tx, now) => orderRoutes(tx, model.id, routes, now));
+    const audit_entry = { action: 'model.order', subject: model.id, details: { before: route_ids, routes } };
+    await change(app, call, audit_entry, (tx, now) => orderRoutes(tx, model.id, routes, now));
     return { status: 200, body: { ok: true } };
   },
 );
@@ -166,8 +166,8 @@ export const admin_drain_route = session_endpoint('POST', '/dash/admin/routes/dr
   const model = modelIn(app, call);
   const { id } = routeIn(model, call);
   const drained = flagIn(call, 'drained');
-  const deed = { action: drained ? 'route.drain' : 'route.fill', subject: routeName(model.id, id) };
-  await change(app, call, deed, (tx, now) => drainRoute(tx, { model: model.id, route: id, drained }, now));
+  const audit_entry = { action: drained ? 'route.drain' : 'route.fill', subject: routeName(model.id, id) };
+  await change(app, call, audit_entry, (tx, now) => drainRoute(tx, { model: model.id, route: id, drained }, now));
   return { status: 200, body: { ok: true } };
 });
 

@@ -65,8 +65,8 @@ export const admin_add_document = session_endpoint(
     const price = priceIn(call.body?.['price'], entry.id);
     const row: AddedModel = { id: entry.id, provider: provider.name, entry, shipped: null, margin: null, price };
     const details = { models: [entry.id], fields: model.fields.map(({ name }) => name), price };
-    const deed = { action: 'provider.models.add', subject: provider.name, details };
-    await changeAdded(app, call, deed, async (tx, now) => {
+    const audit_entry = { action: 'provider.models.add', subject: provider.name, details };
+    await changeAdded(app, call, audit_entry, async (tx, now) => {
       const [taken] = await addModels(tx, [row], now);
       if (taken !== undefined)
         throw wrong('id', `${taken} was added over another provider already. Choose another id.`);

@@ -128,12 +128,12 @@ export const admin_add_models = session_endpoint(
     const rate = usdRate(app.catalog.current.settings);
     for (const row of rows) refuseFree(row, rate);
     const added = rows.map(({ id }) => id);
-    const deed = {
+    const audit_entry = {
       action: 'provider.models.add',
       subject: provider.name,
       details: { models: added.slice(0, 50), count: added.length },
     };
-    await changeAdded(app, call, deed, async (tx, now) => {
+    await changeAdded(app, call, audit_entry, async (tx, now) => {
       const [taken] = await addModels(tx, rows, now);
       if (taken !== undefined)
         throw wrong(

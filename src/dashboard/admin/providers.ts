@@ -360,10 +360,10 @@ export async function storedKey(app: KeyParts, name: string): Promise<string | u
 export async function changeAdded(
   app: ChangeParts,
   call: SessionCall,
-  deed: OperatorChange,
+  audit_entry: OperatorChange,
   work: (tx: Queryable, now: Date) => Promise<void>,
 ): Promise<void> {
-  await changeAsOperator(app, call, deed, work);
+  await changeAsOperator(app, call, audit_entry, work);
   await app.added?.refresh();
-  app.notifier.notify(added_channel, deed.subject);
+  app.notifier.notify(added_channel, audit_entry.subject);
 }

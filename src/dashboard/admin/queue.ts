@@ -8,6 +8,7 @@ import { exact } from '../../money/money.ts';
 import { failManually } from '../../tasks/manual.ts';
 import { findTask } from '../../tasks/list.ts';
 import { readBodyFields, wrong } from '../body-fields.ts';
+import type { OperatorChange } from '../operator-change.ts';
 import { session_endpoint } from '../page.ts';
 import type { AdminQueue } from '../views/admin.ts';
 
@@ -51,19 +52,17 @@ export const admin_queue = session_endpoint('GET', '/dash/admin/queue', 'operato
   return { status: 200, body: view };
 });
 
-type Deed = { action: string; subject: string; details?: Record<string, unknown> };
-
 /** Changes something of the engine and writes down who did, in one transaction. False if there was nothing to change. */
 async function change(
   { db, clock, engine }: { db: Db; clock: Clock; engine: Engine },
   call: SessionCall,
-  deed: Deed,
+  audit_entry: OperatorChange,
   work: (tx: Queryable) => Promise<boolean>,
 ): Promise<boolean> {
   const done = await db.tx(async (tx) => {
     const changed = await work(tx);
     const now = new Date(clock.now());
-    if (changed) await audit(tx, { ...deed, user: call.person.user, address: call.address, now });
+    if (changed) await audit(tx, { ...audit_entry, user: call.person.user, address: call.address, now });
     return changed;
   });
   if (done) engine.tellNodes();
@@ -79,8 +78,8 @@ export const admin_pause_node = session_endpoint(
     const { id = '' } = call.params;
     const paused = call.body?.['paused'];
     if (typeof paused !== 'boolean') throw wrong('paused', 'paused must be true or false.');
-    const deed = { action: paused ? 'worker.pause' : 'worker.resume', subject: id };
-    const is_there = await change(app, call, deed, (tx) => app.engine.pause(tx, id, paused));
+    const audit_entry = { action: paused ? 'worker.pause' : 'worker.resume', subject: id };
+    const is_there = await change(app, call, audit_entry, (tx) => app.engine.pause(tx, id, paused));
     if (!is_there) throw new ApiError('not_found', 'This process no longer exists.');
     return { status: 200, body: { ok: true } };
   },
@@ -95,8 +94,8 @@ export const admin_requeue = session_endpoint(
   'operator',
   async (app, call) => {
     const { id = '' } = call.params;
-    const deed = { action: 'job.requeue', subject: id };
-    const is_there = uuid.test(id) && (await change(app, call, deed, (tx) => app.engine.requeue(tx, id)));
+    const audit_entry = { action: 'job.requeue', subject: id };
+    const is_there = uuid.test(id) && (await change(app, call, audit_entry, (tx) => app.engine.requeue(tx, id)));
     if (!is_there) throw new ApiError('not_found', 'This job no longer exists: it has ended, or was restarted.');
     return { status: 200, body: { ok: true } };
   },

@@ -5,7 +5,7 @@ import { stageOfFile } from './stage.ts';
 const file = stageOfFile();
 
 /** Lists the entries of the audit log about this account, or about the whole service, oldest first. */
-async function deedsOf(account_id: string | null) {
+async function auditEntriesOf(account_id: string | null) {
   return file.stage.app.db.query(
     `select action, subject, details from audit_entries
       where account_id is not distinct from $1 and actor = 'command line' and user_id is null order by id`,
@@ -25,7 +25,7 @@ test('changes by commands to accounts, keys and secrets are in the audit log lik
   await file.commands.ok('webhook', 'rotate', '--account', id);
   await file.commands.ok('login-link', '--account', id);
   const owner = expect.stringMatching(/^user_/);
-  expect(await deedsOf(id)).toEqual([
+  expect(await auditEntriesOf(id)).toEqual([
     { action: 'account.create', subject: id, details: { name: 'Studio', currency: 'USD', credit: '3.000000' } },
     { action: 'key.create', subject: key.id, details: { name: 'CI', limit: '5.000000', project: 'default' } },
     { action: 'key.change', subject: key.id, details: { limit: null } },
@@ -42,8 +42,8 @@ test('changes by commands to accounts, keys and secrets are in the audit log lik
     file.commands.fails(1, 'key', 'limit', 'key_no', '5'),
     file.commands.fails(1, 'account', 'block', 'acct_no'),
   ]);
-  expect(await deedsOf(id)).toHaveLength(10);
-  expect(JSON.stringify(await deedsOf(id))).not.toMatch(/mdl_|whsec_|token=/);
+  expect(await auditEntriesOf(id)).toHaveLength(10);
+  expect(JSON.stringify(await auditEntriesOf(id))).not.toMatch(/mdl_|whsec_|token=/);
 });
 
 test('changes by commands to tasks and deliveries are in the audit log', async () => {
@@ -54,15 +54,15 @@ test('changes by commands to tasks and deliveries are in the audit log', async (
     input: { prompt: '[[delay 1h]]' },
   });
   await file.commands.ok('task', 'fail', json.id, '--reason', 'it hangs');
-  const task = await finishTask(client, `${receiver.url}/deed`);
-  await receiver.nth('/deed', 1);
+  const task = await finishTask(client, `${receiver.url}/webhook`);
+  await receiver.nth('/webhook', 1);
   const delivery = await deliveryOf(app, client, task);
   await attemptsOf(app, delivery, 1);
   await file.commands.ok('webhook', 'resend', delivery.id);
   const url = `${receiver.url}/test`;
   const sent = await file.commands.ok('webhook', 'test', '--account', account_id, '--url', url);
   const released = { reason: 'it hangs', released: '0.010000', currency: 'USD' };
-  expect(await deedsOf(account_id)).toEqual([
+  expect(await auditEntriesOf(account_id)).toEqual([
     { action: 'task.fail', subject: json.id, details: released },
     { action: 'webhook.resend', subject: delivery.id, details: null },
     { action: 'webhook.test', subject: sent.id, details: { url } },
@@ -74,7 +74,7 @@ test('changes that concern the whole service are in the audit log without an acc
   await expect.poll(async () => (await file.commands.text('reload')).code).toBe(0);
   await file.commands.ok('login-link');
   const operator = expect.stringMatching(/^user_/);
-  expect(await deedsOf(null)).toEqual([
+  expect(await auditEntriesOf(null)).toEqual([
     { action: 'configuration.reload', subject: null, details: { ok: true } },
     { action: 'login_link.create', subject: operator, details: null },
   ]);
