@@ -6,7 +6,8 @@ import { connect as tlsConnect, type SecureContext } from 'node:tls';
 import { addressAllowed, checkUserUrl, hostOf, isLocalName, not_public, type AddressRules } from './address.ts';
 import { ChunkBuffer } from '../lib/chunk-buffer.ts';
 import { systemResolve, type Resolve } from './resolve.ts';
-import { openTunnel, proxyHeaders, secureContextOf, TunnelError, type TlsParts, type Way } from './way.ts';
+import { secureContextOf, type DialOptions, type TlsParts } from './dial-options.ts';
+import { openTunnel, proxyHeaders, TunnelError } from './proxy-tunnel.ts';
 
 /** The phase in which a guarded request failed. `answer`: the status was not the wanted one. */
 export type GuardCode =
@@ -41,10 +42,10 @@ type Limits = {
   timeout_ms: number;
   /** The caller's own reason to stop: rejects with the signal's reason. */
   signal?: AbortSignal | undefined;
-  way?: Way | undefined;
+  dial_options?: DialOptions | undefined;
 };
 
-export type ConnectOptions = Pick<Limits, 'rules' | 'connect_timeout_ms' | 'way'>;
+export type ConnectOptions = Pick<Limits, 'rules' | 'connect_timeout_ms' | 'dial_options'>;
 
 export type SendOptions = Limits & {
   method: 'POST' | 'PUT' | 'GET';
@@ -73,7 +74,7 @@ export type Downloaded = { bytes: Buffer; content_type: string | undefined };
  * every address of it must be allowed, the connection goes to one of these, and what was dialled is
  * judged again. Each request has a connection of its own: none is shared between accounts, none outlives
  * a change of the rules, none is closed by its peer just when it is used again. A proxy is used only where an operator
- * has named one (`way`).
+ * has named one (`dial_options`).
  */
 export type Guard = {
   /** One request; redirects are answers like any other. Rejects with GuardError. */
@@ -235,7 +236,8 @@ function judge(url: string, rules: AddressRules): URL {
 /** Resolves with the answer's head. */
 async function request(resolve: Resolve, target: URL, options: RequestOptions, clock: Clock): Promise<IncomingMessage> {
   const socket = await connect(resolve, target, options, clock);
-  const proxy = target.protocol === 'http:' && options.way?.proxy !== undefined && new URL(options.way.proxy);
+  const { proxy: proxy_url } = options.dial_options ?? {};
+  const proxy = target.protocol === 'http:' && proxy_url !== undefined && new URL(proxy_url);
   return new Promise((answered, failed) => {
     const outgoing = httpRequest({
       method: options.method,
@@ -281,16 +283,17 @@ function asGuardError(error: Error): GuardError {
 async function connect(
   resolve: Resolve,
   target: URL,
-  { rules, connect_timeout_ms, way = {} }: Limits,
+  { rules, connect_timeout_ms, dial_options = {} }: Limits,
   clock: Clock,
 ): Promise<Socket> {
   const phase = startClock({ timeout_ms: connect_timeout_ms, signal: clock.signal });
   try {
+    const { proxy, tls } = dial_options;
     const socket =
-      way.proxy === undefined
+      proxy === undefined
         ? await reach(resolve, target, rules, phase)
-        : await reachByProxy(resolve, target, rules, { ...way, proxy: new URL(way.proxy) }, phase);
-    return target.protocol === 'https:' ? await phase.race(secure(socket, hostOf(target), phase, way.tls)) : socket;
+        : await reachByProxy(resolve, target, rules, { ...dial_options, proxy: new URL(proxy) }, phase);
+    return target.protocol === 'https:' ? await phase.race(secure(socket, hostOf(target), phase, tls)) : socket;
   } finally {
     phase.stop();
   }
@@ -318,7 +321,7 @@ async function reachByProxy(
   resolve: Resolve,
   target: URL,
   rules: AddressRules,
-  { proxy, proxy_resolves = false }: Omit<Way, 'proxy'> & { proxy: URL },
+  { proxy, proxy_resolves = false }: Omit<DialOptions, 'proxy'> & { proxy: URL },
   phase: Clock,
 ): Promise<Socket> {
   const name = hostOf(target);

@@ -67,7 +67,7 @@ function readingOf(parts: OutputParts, task: Task, { provider, stopped }: Origin
     types: outputTypes(parts, task),
     rules: { ...rules, allow_private: rules.allow_private || trusted },
     stopped,
-    fetch: (url, options) => spool.add((file) => parts.guard.save(url, file, { ...options, way: { proxy } })),
+    fetch: (url, options) => spool.add((file) => parts.guard.save(url, file, { ...options, dial_options: { proxy } })),
   };
 }
 

@@ -1,7 +1,7 @@
 import { Pool, type Dispatcher } from 'undici';
 import type { ProviderConfig } from '../../catalog/model.ts';
 import { GuardError, type Guard } from '../../net/guard.ts';
-import { proxyHeaders } from '../../net/way.ts';
+import { proxyHeaders } from '../../net/proxy-tunnel.ts';
 import { NotStarted } from '../provider.ts';
 
 /** Connections to upstreams, judged like every other. */
@@ -37,7 +37,7 @@ export type Reach = Pick<ProviderConfig, 'allow_private' | 'proxy' | 'tls'>;
 /** Opens connections to the hosts of one provider, by its proxy and with its certificates. */
 export function openConnections(guard: Guard, { allow_private, proxy, tls }: Reach): Connections {
   const rules = { allow: [], allow_private };
-  const way = { proxy, tls, proxy_resolves: true };
+  const dial_options = { proxy, tls, proxy_resolves: true };
   const pools = new Map<string, { pool: Pool; dispatcher: Dispatcher }>();
   let is_closed = false;
   const open = (origin: string, { connect_timeout_ms, keep_alive }: PoolOptions) =>
@@ -49,7 +49,7 @@ export function openConnections(guard: Guard, { allow_private, proxy, tls }: Rea
       bodyTimeout: 0,
       keepAliveTimeout: keep_alive_ms,
       connect: (_, callback) => {
-        guard.connect(origin, { rules, connect_timeout_ms, way }).then(
+        guard.connect(origin, { rules, connect_timeout_ms, dial_options }).then(
           (socket) => callback(null, socket),
           (error: Error) => callback(error, null),
         );

@@ -181,7 +181,7 @@ describe('a proxy of a provider', () => {
       idle_timeout_ms: 60_000,
       size_bytes_max: 1_000,
       redirects_max: 0,
-      way: { proxy: `http://${proxy.host}` },
+      dial_options: { proxy: `http://${proxy.host}` },
     };
     const url = `http://upstream.example:${upstream.port}/file`;
     expect(String((await guard.download(url, options)).bytes)).toBe('{"hello":1}');

@@ -1,33 +1,7 @@
 import { request as httpRequest } from 'node:http';
 import type { Socket } from 'node:net';
-import { createSecureContext, type SecureContext } from 'node:tls';
-import { rememberByObject } from '../lib/remember.ts';
 
-/** The way of connections that an operator has chosen. Absent members: straight, with the usual certificates. */
-export type Way = {
-  /** Address of an HTTP(S) proxy, with its user and password. */
-  proxy?: string | undefined;
-  /**
-   * The operator has named the target: where its name is unknown here, the proxy resolves it. A target that somebody else
-   * chose must have an address here, which is judged.
-   */
-  proxy_resolves?: boolean;
-  tls?: TlsParts | undefined;
-};
-
-/** Texts in PEM: what this side shows of itself, and whom it believes instead of the usual authorities. */
-export type TlsParts = { cert?: string; key?: string; ca?: string; server_name?: string };
-
-/** Returns the certificates of a connection, parsed once. */
-export const secureContextOf: (tls: TlsParts) => SecureContext = rememberByObject(({ cert, key, ca }: TlsParts) =>
-  createSecureContext({
-    ...(cert !== undefined && { cert }),
-    ...(key !== undefined && { key }),
-    ...(ca !== undefined && { ca }),
-  }),
-);
-
-/** The headers that a proxy wants. */
+/** Returns the headers that sign in to a proxy, if its address has a user. */
 export function proxyHeaders(proxy: URL): Record<string, string> {
   if (proxy.username === '' && proxy.password === '') return {};
   const user = `${decodeURIComponent(proxy.username)}:${decodeURIComponent(proxy.password)}`;
