@@ -63,7 +63,7 @@ export const model_schema = Type.Object(
     models: Type.Optional(
       Type.Array(Type.String(), {
         description:
-          'Of an alias: the models behind it; each conversation stays with one. Prices are those of the dearest, limits and capabilities those that all have.',
+          'Of an alias: the models behind it; each conversation stays with one. Prices are those of the most expensive one, limits and capabilities those that all have.',
       }),
     ),
   },

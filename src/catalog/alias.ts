@@ -1,5 +1,5 @@
 import type { Rational } from '../money/money.ts';
-import { dearest, priceOf } from './price.ts';
+import { highestPrice, priceOf } from './price.ts';
 import type { Model, Unit } from './model.ts';
 import type { CatalogFile } from './schema.ts';
 
@@ -66,13 +66,13 @@ export function listedAlias(offer: Offer, name: string): ListedModel | undefined
   return alias && first ? { model: shownAs(alias, first, others), members } : undefined;
 }
 
-/** The price is that of the dearest, for output and then for input; limits and capabilities are those that all have. */
+/** The price is that of the most expensive model, by output and then by input; limits and capabilities are those that all have. */
 function shownAs({ id, name, description }: Alias, first: Model, others: readonly Model[]): Model {
   const {
     changed: _,
     retirement: __,
     ...shown
-  } = others.reduce((dear, other) => (isDearer(other, dear) ? other : dear), first);
+  } = others.reduce((highest, other) => (isMoreExpensive(other, highest) ? other : highest), first);
   const members = [first, ...others];
   return {
     ...shown,
@@ -89,7 +89,7 @@ function shownAs({ id, name, description }: Alias, first: Model, others: readonl
   };
 }
 
-function isDearer(model: Model, other: Model): boolean {
+function isMoreExpensive(model: Model, other: Model): boolean {
   for (const unit of ['output_token', 'input_token'] as const) {
     const [price, before] = [priceIn(model, unit), priceIn(other, unit)];
     const difference = price.numerator * before.denominator - before.numerator * price.denominator;
@@ -99,7 +99,7 @@ function isDearer(model: Model, other: Model): boolean {
 }
 
 function priceIn({ price }: Model, unit: Unit): Rational {
-  return dearest(price.filter((row) => row.unit === unit).map(priceOf));
+  return highestPrice(price.filter((row) => row.unit === unit).map(priceOf));
 }
 
 function leastLimits(members: readonly Model[]): Model['limits'] {

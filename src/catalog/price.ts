@@ -214,8 +214,8 @@ export function rateOf(rate: string): Rational {
   return decimal(rate);
 }
 
-/** The highest of these prices, nothing if there is none. */
-export function dearest(prices_of_units: readonly Rational[]): Rational {
+/** Returns the highest of these prices; zero if there is none. */
+export function highestPrice(prices_of_units: readonly Rational[]): Rational {
   return prices_of_units.reduce((highest, price) => (isAbove(price, highest) ? price : highest), zero);
 }
 

@@ -29,7 +29,7 @@ export type Place = { line: number; col: number };
 const text_length_max = 5_000_000;
 const problems_max = 20;
 
-/** Repeating a part by an alias is cheap to write and dear to check: ten levels of ten are a thousand million. */
+/** Repeating a part by an alias is cheap to write and expensive to check: ten levels of ten are a thousand million. */
 const aliases_max = 1_000;
 
 /** Parses YAML, or JSON, which is YAML too. */

@@ -3,7 +3,7 @@ import { money_max, type Money } from '../money/money.ts';
 import { candidatesOf, ownCallsOf, type PricedCall, type PricedRequest } from './priced-request.ts';
 import { holdFor, outputTokensFor, toolsHold } from './price.ts';
 
-/** The hold of a call: that of the dearest of its models. */
+/** The hold of a call: that of the most expensive of its models. */
 export type HoldPlan = {
   amount: Money;
   /** The most that it can cost: above the amount only where there is plenty of money. */
@@ -51,7 +51,7 @@ function most(amounts: readonly Money[]): Money {
 }
 
 /**
- * Returns the most tokens that an answer may have for so much money, at the dearest prices of the request; undefined if it
+ * Returns the most tokens that an answer may have for so much money, at the highest prices of the request; undefined if it
  * does not pay the least that is begun.
  */
 export function tokensWithin(priced: PricedRequest, money: Money): number | undefined {

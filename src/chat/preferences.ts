@@ -1,6 +1,6 @@
 import type { Catalog } from '../catalog/catalog.ts';
 import type { Json, JsonObject, Model, Route, Unit } from '../catalog/model.ts';
-import { dearest, priceOf, rateOf, type Pricing } from '../catalog/price.ts';
+import { highestPrice, priceOf, rateOf, type Pricing } from '../catalog/price.ts';
 import { showValue } from '../lib/show-value.ts';
 import { rational, times, type Rational } from '../money/money.ts';
 import { routeName } from '../routing/health.ts';
@@ -217,5 +217,5 @@ export function checkMaxPrice({ id }: Model, pricing: Pricing, { max_price }: Pi
 
 /** At its highest, whatever the length of the input. */
 function priceIn({ rows, rate }: Pricing, unit: Unit): Rational {
-  return times(dearest(rows.filter((row) => row.unit === unit).map(priceOf)), rateOf(rate));
+  return times(highestPrice(rows.filter((row) => row.unit === unit).map(priceOf)), rateOf(rate));
 }

@@ -8,7 +8,7 @@ import {
   type UseUnit,
 } from '../catalog/model.ts';
 import {
-  dearest,
+  highestPrice,
   freezePricing,
   measuredCost,
   priceOf,
@@ -121,7 +121,7 @@ export function inputWithResults(input_tokens: number, calls_max: number): numbe
 
 /** The most that the tools may cost beside the tokens. */
 export function toolsHold({ rows, rate }: Pricing, { units, calls_max }: HostedUses): Money {
-  const highest = dearest(rows.filter(({ unit }) => units.some((each) => each === unit)).map(priceOf));
+  const highest = highestPrice(rows.filter(({ unit }) => units.some((each) => each === unit)).map(priceOf));
   const { numerator, denominator } = times(highest, rateOf(rate));
   return divideUp(numerator * million * BigInt(calls_max), denominator);
 }
@@ -177,11 +177,11 @@ const ratesOf = rememberByObject((pricing: Pricing): readonly Rates[] => {
   return [...steps].toSorted((a, b) => a - b).map((above) => ratesAbove(pricing, above));
 });
 
-/** The dearest prices up to this step: an input that was estimated to pass it may turn out not to. */
+/** The highest prices up to this step: an input that was estimated to pass it may turn out not to. */
 function ratesAbove({ rows, rate }: Pricing, above: number): Rates {
   const passed = rows.filter((row) => (row.above_input_tokens ?? -1) <= above);
   const priceIn = (units: readonly Unit[]) =>
-    times(dearest(passed.filter(({ unit }) => units.includes(unit)).map(priceOf)), rateOf(rate));
+    times(highestPrice(passed.filter(({ unit }) => units.includes(unit)).map(priceOf)), rateOf(rate));
   const [request, input, output] = [priceIn(['request']), priceIn(input_token_units), priceIn(['output_token'])];
   const denominator = request.denominator * input.denominator * output.denominator;
   const whole = ({ numerator, denominator: own }: typeof input) => (numerator * million * denominator) / own;

@@ -10,7 +10,7 @@ export type Verdict = { for_account: boolean; for_all: boolean; is_common: boole
 const failures_in_a_row = 5;
 const window_ms = 30_000;
 const window_attempts_min = 20;
-const attempts_max = 200; // more would only make the count dearer
+const attempts_max = 200; // more would only make the count slower
 const uses_max = 1_000;
 
 /** An account that used the route within this time has a say in whether it is closed off for all. */

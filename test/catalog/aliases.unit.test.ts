@@ -99,7 +99,7 @@ describe('an alias in the catalogue', () => {
     return { holder, write };
   }
 
-  it('is listed with the prices of its dearest model, and what all of its models can', async () => {
+  it('is listed with the prices of its most expensive model, and what all of its models can', async () => {
     const { holder } = await open('{ smart: { models: [{ model: a/large, weight: 9 }, { model: a/small }] } }');
     const { current } = holder;
     const { model, members } = listedAlias(current, 'smart') ?? {};

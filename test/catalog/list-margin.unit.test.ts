@@ -43,7 +43,7 @@ it.each<[string, PriceRow[], CostRow[], number | undefined]>([
     500,
   ],
   [
-    'a price without conditions is compared with the dearest cost of its unit',
+    'a price without conditions is compared with the highest cost of its unit',
     [price('0.05')],
     [cost('0.04', { when: { quality: 'high' } }), cost('0.01', { when: { quality: 'low' } })],
     200,

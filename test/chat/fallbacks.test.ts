@@ -226,7 +226,7 @@ test.each<[body: object, status: number, param: string, words: RegExp]>([
 describe('the money of a call with fallbacks', () => {
   const input = 'x'.repeat(2_000);
 
-  test('is held for the dearest of its models, and charged by the one that answers', async () => {
+  test('is held for the most expensive of its models, and charged by the one that answers', async () => {
     const { promise: release, resolve } = Promise.withResolvers<void>();
     stage.upstream.script('second', { json: message('from second'), after: release });
     stage.upstream.script('first', failing);

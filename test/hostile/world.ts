@@ -57,7 +57,7 @@ export type Place = {
 
 type Maker = { account_id: string; webhook_secret: string; key: string; key_id: string };
 
-/** A million: the dearest requests of an hour cost a few dollars each. */
+/** A million: the most expensive requests of an hour cost a few dollars each. */
 const plenty = 1_000_000_000_000n;
 
 const megabyte = 1_000_000;

@@ -101,7 +101,7 @@ describe.each([
     expect(jsonOf(await call('get_balance'))).toMatchObject({ balance: { amount: '0.99' } });
   });
 
-  test('creates nothing that is dearer than it allows', async () => {
+  test('creates nothing that costs more than it allows', async () => {
     const refused = await call('generate', { model: 'sandbox/image', input: { prompt: 'x' }, max_cost: '0.009999' });
     expect(refused).toMatchObject({
       isError: true,

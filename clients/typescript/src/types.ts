@@ -104,7 +104,7 @@ export type Model = {
   retires?: string;
   /** The model to use instead. */
   replaced_by?: string;
-  /** Of an alias: the models behind it; each conversation stays with one. Prices are those of the dearest, limits and capabilities those that all have. */
+  /** Of an alias: the models behind it; each conversation stays with one. Prices are those of the most expensive one, limits and capabilities those that all have. */
   models?: string[];
 };
 

@@ -123,7 +123,7 @@ class Model(_ModelAlways, total=False):
     retires: str
     #: The model to use instead.
     replaced_by: str
-    #: Of an alias: the models behind it; each conversation stays with one. Prices are those of the dearest, limits
+    #: Of an alias: the models behind it; each conversation stays with one. Prices are those of the most expensive one, limits
     #: and capabilities those that all have.
     models: list[str]
 

@@ -30,8 +30,8 @@ describe('the hold of every model of the default catalogue', () => {
     const short: string[] = [];
     const taken = new Set<string>();
     for (const model of models) {
-      for (const dearest of dearestInputs(model)) {
-        const checked = model.validateInput(dearest);
+      for (const candidate of mostExpensiveInputs(model)) {
+        const checked = model.validateInput(candidate);
         if (!checked.ok) continue; // fields that exclude each other
         taken.add(model.id);
         const { input } = checked;
@@ -73,14 +73,14 @@ function reportedUnits(provider: string, input: JsonObject, held_units: Units): 
 }
 
 /** Every choice of the listed fields, with the longest texts of each worst character, the largest numbers, the most files. */
-function dearestInputs(model: Model): JsonObject[] {
+function mostExpensiveInputs(model: Model): JsonObject[] {
   const { properties } = model.input_schema;
   const required = sampleInput(model, () => 'data:image/png;base64,AAAA');
   const fields = Object.entries(isObject(properties) ? properties : {});
   return worst_characters.flatMap((character) =>
     fields.reduce<JsonObject[]>(
       (all, [name, schema]) => {
-        const values = isObject(schema) ? dearestValues(schema, character) : [];
+        const values = isObject(schema) ? mostExpensiveValues(schema, character) : [];
         return values.length === 0 ? all : all.flatMap((one) => values.map((value) => ({ ...one, [name]: value })));
       },
       [required],
@@ -88,7 +88,7 @@ function dearestInputs(model: Model): JsonObject[] {
   );
 }
 
-function dearestValues(schema: JsonObject, character: string): Json[] {
+function mostExpensiveValues(schema: JsonObject, character: string): Json[] {
   if (Array.isArray(schema['enum'])) return schema['enum'];
   if (schema['x-media'] !== undefined || schema['pattern'] !== undefined) return [];
   switch (schema['type']) {
