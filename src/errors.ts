@@ -86,6 +86,11 @@ export class ApiError extends Error {
   }
 }
 
+/** Returns the error 400 for a field or a parameter: `message` says what it must be. */
+export function invalidField(name: string, message: string): ApiError {
+  return new ApiError('invalid_request', message, { param: name.slice(0, 60) });
+}
+
 /** A wire format of errors (specification 7.1). */
 export type ErrorFormat = {
   /** The name in the reference. */

@@ -1,6 +1,6 @@
 import { own } from '../catalog/input-schema.ts';
 import type { JsonObject } from '../catalog/model.ts';
-import { ApiError } from '../errors.ts';
+import { invalidField } from '../errors.ts';
 
 /**
  * Streams of media calls. A task has its result when it is final, so a stream is what SDKs read from their first event to
@@ -17,16 +17,12 @@ const plain_formats: readonly unknown[] = [undefined, null, 'audio'];
 /** Tells whether a stream is asked for; forms have texts. Throws ApiError 400 naming the parameter. */
 export function readStream(parameters: JsonObject): boolean {
   const stream = own(parameters, 'stream');
-  if (!yes.includes(stream) && !no.includes(stream)) throw wrong('stream', 'must be true or false');
+  if (!yes.includes(stream) && !no.includes(stream)) throw invalidField('stream', 'stream must be true or false.');
   const format = own(parameters, 'stream_format');
-  if (format !== 'sse' && !plain_formats.includes(format)) throw wrong('stream_format', 'must be "audio" or "sse"');
+  if (format !== 'sse' && !plain_formats.includes(format)) throw invalidField('stream_format', 'stream_format must be "audio" or "sse".');
   const images = own(parameters, 'partial_images') ?? 0;
-  if (!/^[0-3]$/.test(String(images))) throw wrong('partial_images', 'must be a number from 0 to 3');
+  if (!/^[0-3]$/.test(String(images))) throw invalidField('partial_images', 'partial_images must be a number from 0 to 3.');
   return yes.includes(stream) || format === 'sse';
-}
-
-function wrong(param: string, problem: string): ApiError {
-  return new ApiError('invalid_request', `${param} ${problem}.`, { param });
 }
 
 /** The headers and the body of an answer that is these events. */

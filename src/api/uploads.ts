@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import { findUpload } from '../accounts/caller-files.ts';
 import { keysSeenBy } from '../accounts/limited-keys.ts';
 import { reading, type ReadParts } from '../db/reads.ts';
-import { ApiError } from '../errors.ts';
+import { ApiError, invalidField } from '../errors.ts';
 import { deleteFile, listFiles, type CallerFile } from '../files/files.ts';
 import { isId } from '../lib/ids.ts';
 import { refuseBlocked } from './blocked.ts';
@@ -86,28 +86,25 @@ const field_names = ['purpose', 'expires_after[anchor]', 'expires_after[seconds]
 function readFields({ fields, lists }: Form<string>, keep_ms_max: number) {
   for (const name of [...fields.keys(), ...lists.keys()]) {
     const shown = JSON.stringify(name.slice(0, 60));
-    if (!field_names.includes(name)) throw wrong(name, `${shown} is not a known field.`);
+    if (!field_names.includes(name)) throw invalidField(name, `${shown} is not a known field.`);
   }
   const purpose = fields.get('purpose') ?? 'user_data';
   checkPurpose(purpose);
   const anchor = fields.get('expires_after[anchor]') ?? 'created_at';
-  if (anchor !== 'created_at') throw wrong('expires_after[anchor]', 'expires_after[anchor] must be "created_at".');
+  if (anchor !== 'created_at') throw invalidField('expires_after[anchor]', 'expires_after[anchor] must be "created_at".');
   const name = fields.has('expires_in_seconds') ? 'expires_in_seconds' : 'expires_after[seconds]';
   const seconds = fields.get(name);
   const requested_s = seconds === undefined ? Infinity : /^\d{1,12}$/.test(seconds) ? Number(seconds) : 0;
-  if (requested_s < expires_s_min) throw wrong(name, `${name} must be a whole number of at least ${expires_s_min}.`);
+  if (requested_s < expires_s_min) throw invalidField(name, `${name} must be a whole number of at least ${expires_s_min}.`);
   return { purpose, keep_ms: Math.min(requested_s * 1000, keep_ms_max) };
 }
 
 /** Throws ApiError 400. */
 export function checkPurpose(purpose: string): void {
   if (/^[a-z][a-z0-9_-]{0,63}$/.test(purpose)) return;
-  throw wrong('purpose', 'purpose must be 1 to 64 lower-case letters, digits, dashes and underscores.');
+  throw invalidField('purpose', 'purpose must be 1 to 64 lower-case letters, digits, dashes and underscores.');
 }
 
-function wrong(name: string, message: string): ApiError {
-  return new ApiError('invalid_request', message, { param: name.slice(0, 60) });
-}
 
 export const list_files: Endpoint<FileParts> = {
   method: 'GET',
@@ -156,7 +153,7 @@ function cursorIn(query: Query, names: readonly string[]): string | undefined {
   for (const name of names) {
     const cursor = query.get(name);
     if (cursor === undefined) continue;
-    if (!isId('file', cursor)) throw wrong(name, `${name} must be the id of a file.`);
+    if (!isId('file', cursor)) throw invalidField(name, `${name} must be the id of a file.`);
     return cursor;
   }
   return undefined;

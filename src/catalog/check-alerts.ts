@@ -5,7 +5,7 @@ import type { Report } from './report.ts';
 
 /** Checks what the shape of `alerts` does not say: its secret, and its quiet hours. */
 export function checkAlerts(alerts: unknown, { secret }: Surroundings, report: Report): void {
-  if (!isObject(alerts) || report.wrong(['alerts'])) return;
+  if (!isObject(alerts) || report.hasError(['alerts'])) return;
   const { webhook_url, webhook_secret, quiet_hours: quiet } = alerts;
   if (webhook_url !== undefined && webhook_secret === undefined)
     report.error(['alerts', 'webhook_url'], 'needs webhook_secret, by which the receiver knows who sends.', 'key');

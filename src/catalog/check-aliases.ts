@@ -29,7 +29,7 @@ export function checkAliasSection(
     const model = other_names.get(name);
     if (kinds.has(name)) report.error(at, `is the id of a model: take another name.`, 'key');
     else if (model !== undefined) report.error(at, `is an alias of ${model} already: take another name.`, 'key');
-    if (!report.wrong(at)) checkModels(name, value as AliasEntry, { aliases, kinds, knows_all }, report); // its shape has been checked
+    if (!report.hasError(at)) checkModels(name, value as AliasEntry, { aliases, kinds, knows_all }, report); // its shape has been checked
   }
 }
 

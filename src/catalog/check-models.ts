@@ -38,7 +38,7 @@ export function checkModels(models: readonly unknown[], names: Names, report: Re
   const seen = new Map<string, number>();
   for (const [index, value] of models.entries()) {
     const at = ['models', index];
-    const misshapen = report.wrong(at);
+    const misshapen = report.hasError(at);
     const id = isObject(value) ? own(value, 'id') : undefined;
     if (typeof id === 'string') {
       const before = seen.get(id);
@@ -154,7 +154,7 @@ function checkRoutes(model: ModelEntry, fields: InputFields | undefined, names: 
     const configured = names.providers.get(provider);
     return configured?.missing === undefined && configured?.serves(model.kind) === true;
   });
-  if (!usable && !report.wrong([...at, 'routes'])) report.warn(at, 'has no usable route and is not offered.');
+  if (!usable && !report.hasError([...at, 'routes'])) report.warn(at, 'has no usable route and is not offered.');
 }
 
 function checkProviderOf(model: ModelEntry, route: RouteEntry, names_of_file: Names, at: Path, report: Report): void {

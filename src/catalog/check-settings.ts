@@ -56,7 +56,7 @@ export function checkCurrencies(currencies: JsonObject, report: Report): void {
   const iso_codes = Intl.supportedValuesOf('currency');
   for (const [index, [code, rate]] of Object.entries(currencies).entries()) {
     const path = ['currencies', code];
-    if (typeof rate !== 'string' || report.wrong(path)) continue;
+    if (typeof rate !== 'string' || report.hasError(path)) continue;
     if (!iso_codes.includes(code)) {
       report.error(path, `is not a known currency. ${suggestion(code, iso_codes) ?? ''}`.trimEnd(), 'key');
     }
@@ -152,7 +152,7 @@ function checkHmac(
   report: Report,
 ): void {
   const check = (at: Path, template: string, allowed: readonly string[]) => {
-    if (report.wrong(at)) return;
+    if (report.hasError(at)) return;
     const [first] = unknownSignedWords(template, allowed);
     if (first === undefined) return;
     const list = allowed.map((word) => `$${word}`).join(', ');
@@ -181,7 +181,7 @@ function checkPlainKeys(name: string, { headers = {} }: ProviderEntry, report: R
 /** An upstream of one's own, such as Ollama or vLLM: without the setting its address is refused at every call. */
 function checkPrivate(name: string, { base_url, allow_private }: ProviderEntry, report: Report): void {
   const path = ['providers', name, 'base_url'];
-  if (base_url === undefined || allow_private === true || report.wrong(path) || !URL.canParse(base_url)) return;
+  if (base_url === undefined || allow_private === true || report.hasError(path) || !URL.canParse(base_url)) return;
   const host = new URL(base_url).hostname.replace(/^\[|\]$/g, '');
   const is_name = !isIP(host) && !/(^|\.)localhost$/.test(host);
   if (is_name || addressAllowed(host, { allow: [], allow_private: false })) return;
@@ -194,7 +194,7 @@ function checkPrivate(name: string, { base_url, allow_private }: ProviderEntry, 
 /** Mail without an address is only worth a warning: links can be handed over. */
 export function checkMail(reference: unknown, surroundings: Surroundings, report: Report): void {
   const path = ['mail', 'url'];
-  if (typeof reference !== 'string' || report.wrong(path) || surroundings.secret(reference) !== undefined) return;
+  if (typeof reference !== 'string' || report.hasError(path) || surroundings.secret(reference) !== undefined) return;
   report.warn(path, `${missing(reference)}: no mail is sent.`);
 }
 
@@ -216,7 +216,7 @@ export function checkStorage(storage: unknown, surroundings: Surroundings, repor
   }
   for (const name of names) {
     const reference = s3[name];
-    if (typeof reference !== 'string' || report.wrong([...path, name])) continue;
+    if (typeof reference !== 'string' || report.hasError([...path, name])) continue;
     if (surroundings.secret(reference) !== undefined) continue;
     report.warn([...path, name], `${missing(reference)}: the service does not start.`);
   }
@@ -243,7 +243,7 @@ export function checkTools(
   checkImageTool(tools, models, report);
   const search = isObject(tools) ? tools['web_search'] : undefined;
   const path = ['tools', 'web_search'];
-  if (!isObject(search) || report.wrong(path)) return;
+  if (!isObject(search) || report.hasError(path)) return;
   const { api, base_url, api_key } = search;
   if (api === 'searxng') {
     if (base_url === undefined) report.error(path, 'base_url is missing: it is the address of your own SearXNG.');

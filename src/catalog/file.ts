@@ -103,7 +103,7 @@ function checkProviders(value: unknown, surroundings: Surroundings, report: Repo
   }
   for (const [name, entry] of Object.entries(isObject(entries) ? entries : {})) {
     providers.set(name, { adapter: '', serves: () => 'told', optionProblems: () => [], takesMedia: () => true });
-    if (report.wrong(['providers', name])) continue;
+    if (report.hasError(['providers', name])) continue;
     const provider = entry as ProviderEntry; // its shape has been checked
     const { adapter } = provider;
     if (checkProvider(name, provider, { sandbox, surroundings }, report)) {

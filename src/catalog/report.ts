@@ -5,15 +5,15 @@ import type { Source, Target } from './source.ts';
 export type Report = {
   error(path: Path, message: string, target?: Target): void;
   warn(path: Path, message: string, target?: Target): void;
-  /** Is something at `path` or below it wrong? */
-  wrong(path: Path): boolean;
+  /** Returns true if there is an error at `path` or below it. */
+  hasError(path: Path): boolean;
   /** In the order of the file. */
   problems(): Problem[];
 };
 
 export function makeReport(source: Source): Report {
   const problems: Problem[] = [...source.problems];
-  const wrong_paths: Path[] = [];
+  const error_paths: Path[] = [];
   const add = (severity: Problem['severity'], path: Path, message: string, target: Target) =>
     void problems.push({
       severity,
@@ -24,11 +24,11 @@ export function makeReport(source: Source): Report {
     });
   return {
     error: (path, message, target = 'value') => {
-      wrong_paths.push(path);
+      error_paths.push(path);
       add('error', path, message, target);
     },
     warn: (path, message, target = 'value') => add('warning', path, message, target),
-    wrong: (path) => wrong_paths.some((wrong) => path.every((step, index) => wrong[index] === step)),
+    hasError: (path) => error_paths.some((error_path) => path.every((step, index) => error_path[index] === step)),
     problems: () => withoutRepeats(problems).toSorted((a, b) => a.line - b.line || a.col - b.col),
   };
 }

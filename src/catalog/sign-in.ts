@@ -62,7 +62,7 @@ export function checkSignIn(value: unknown, surroundings: Surroundings, report: 
   const ids_by_address = new Map<string, string>();
   for (const [id, issuer] of issuers) {
     const path = ['sign_in', 'issuers', id];
-    if (!isObject(issuer) || report.wrong(path)) continue;
+    if (!isObject(issuer) || report.hasError(path)) continue;
     const { issuer: url, tenant, client_secret } = issuer;
     checkAddress(id, issuer, report);
     checkNewcomers(id, issuer, report);

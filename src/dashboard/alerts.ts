@@ -6,13 +6,13 @@ import { findSettings, setSettings, type AlertSettings } from '../alerts/setting
 import { testAccountAlerts } from '../alerts/test-notice.ts';
 import type { Mailer } from '../accounts/mailer.ts';
 import type { QuietHours } from '../catalog/model.ts';
-import { ApiError } from '../errors.ts';
+import { ApiError, invalidField } from '../errors.ts';
 import { isRecord } from '../lib/is-record.ts';
 import { isTimeZone } from '../lib/time-zone.ts';
 import type { Windows } from '../limits/window.ts';
 import { checkUserUrl, type AddressRules } from '../net/address.ts';
 import { alertOf } from './billing.ts';
-import { readBodyFields, wrong } from './body-fields.ts';
+import { readBodyFields } from './body-fields.ts';
 import { note } from './note.ts';
 import { account_endpoint } from './page.ts';
 import type { AlertSettingsView, AlertsView, AlertTestView, AlertView, QuietHoursView } from './views/alerts.ts';
@@ -88,7 +88,7 @@ function readSettings(body: Record<string, unknown> | undefined, rules: AddressR
   const flag = (name: string): boolean => {
     const value = body?.[name];
     if (typeof value === 'boolean') return value;
-    throw wrong(name, `${name} must be true or false.`);
+    throw invalidField(name, `${name} must be true or false.`);
   };
   const percent = body?.['error_percent'] ?? null;
   return {
@@ -104,20 +104,20 @@ function readSettings(body: Record<string, unknown> | undefined, rules: AddressR
 
 function wholeIn(name: string, value: unknown, max: number): number {
   if (typeof value === 'number' && Number.isInteger(value) && value >= 1 && value <= max) return value;
-  throw wrong(name, `${name} must be a whole number from 1 to ${max}.`);
+  throw invalidField(name, `${name} must be a whole number from 1 to ${max}.`);
 }
 
 function readRoles(value: unknown): AlertSettings['roles'] {
   const roles = role_names.filter((role) => Array.isArray(value) && value.includes(role));
   if (Array.isArray(value) && roles.length === value.length) return roles;
-  throw wrong('roles', `roles must be a list of ${role_names.join(', ')}, each at most once; empty for no mails.`);
+  throw invalidField('roles', `roles must be a list of ${role_names.join(', ')}, each at most once; empty for no mails.`);
 }
 
 function readUrl(body: Record<string, unknown> | undefined, rules: AddressRules): string | null {
   if ((body?.['webhook_url'] ?? null) === null) return null;
   const url = readBodyFields(body).text('webhook_url', 2_000);
   const problem = checkUserUrl(url, rules);
-  if (problem) throw wrong('webhook_url', `The address ${problem}`);
+  if (problem) throw invalidField('webhook_url', `The address ${problem}`);
   return url;
 }
 
@@ -125,9 +125,9 @@ function readQuiet(value: unknown): QuietHours | null {
   if (value === null) return null;
   const { from, to, time_zone } = isRecord(value) ? value : {};
   const quiet = { from: minuteOf('from', from), to: minuteOf('to', to), time_zone };
-  if (quiet.from === quiet.to) throw wrong('quiet_hours.to', 'Quiet hours must end at another time than they begin.');
+  if (quiet.from === quiet.to) throw invalidField('quiet_hours.to', 'Quiet hours must end at another time than they begin.');
   if (typeof time_zone !== 'string' || time_zone.length > 100 || !isTimeZone(time_zone))
-    throw wrong(
+    throw invalidField(
       'quiet_hours.time_zone',
       'quiet_hours.time_zone must be the name of a time zone, such as Europe/Warsaw.',
     );
@@ -137,7 +137,7 @@ function readQuiet(value: unknown): QuietHours | null {
 function minuteOf(name: string, value: unknown): number {
   const [, hours, minutes] = /^([01]\d|2[0-3]):([0-5]\d)$/.exec(typeof value === 'string' ? value : '') ?? [];
   if (hours === undefined)
-    throw wrong(`quiet_hours.${name}`, `quiet_hours.${name} must be a time of day, such as 22:00.`);
+    throw invalidField(`quiet_hours.${name}`, `quiet_hours.${name} must be a time of day, such as 22:00.`);
   return 60 * Number(hours) + Number(minutes);
 }
 

@@ -1,3 +1,4 @@
+import { invalidField } from '../errors.ts';
 import { Readable } from 'node:stream';
 import { accountNames } from '../accounts/accounts.ts';
 import { idsIn, namesInAudit } from '../accounts/audit-names.ts';
@@ -6,7 +7,6 @@ import type { Db } from '../db/database.ts';
 import type { Answer, Query } from '../http/endpoint.ts';
 import { moment } from '../http/query.ts';
 import { isId } from '../lib/ids.ts';
-import { wrong } from './body-fields.ts';
 import { csvAnswer, type Cell } from './csv.ts';
 import { account_endpoint, session_endpoint } from './page.ts';
 import type { Page } from './views/activity.ts';
@@ -32,7 +32,7 @@ type Filter = Omit<AuditFilter, 'limit'>;
 function readFilter(query_values: Query, account_id: string | undefined): Filter {
   const [action, after, id] = ['action', 'after', 'entry'].map((name) => query_values.get(name));
   const [from, to] = [moment(query_values, 'from'), moment(query_values, 'to')];
-  if (after !== undefined && !isId('audit', after)) throw wrong('after', 'after must be the id of an entry.');
+  if (after !== undefined && !isId('audit', after)) throw invalidField('after', 'after must be the id of an entry.');
   return {
     ...(account_id !== undefined && { account_id }),
     ...(action !== undefined && { action }),

@@ -6,10 +6,9 @@ import { findThreshold, setThreshold } from '../billing/alerts.ts';
 import { findDetails, no_details, setDetails, type BillingDetails } from '../billing/details.ts';
 import { createCheckout, StripeError, toMinorUnits } from '../billing/stripe.ts';
 import type { Account } from '../accounts/accounts.ts';
-import { ApiError } from '../errors.ts';
+import { ApiError, invalidField } from '../errors.ts';
 import { balanceOf } from '../money/ledger.ts';
 import { balanceView, exact, million, money_max, parseMoney, type Money } from '../money/money.ts';
-import { wrong } from './body-fields.ts';
 import { note } from './note.ts';
 import { account_endpoint } from './page.ts';
 import type { BillingView } from './views/billing.ts';
@@ -62,7 +61,7 @@ function readDetails(body: Record<string, unknown> | undefined): BillingDetails 
     const text = typeof value === 'string' ? value.trim().replaceAll('\r\n', '\n') : undefined;
     if (text !== undefined && text.length <= lengths_max[name] && !text.includes('\0') && text.isWellFormed())
       return text;
-    throw wrong(name, `${name} must be a text of at most ${lengths_max[name]} characters.`);
+    throw invalidField(name, `${name} must be a text of at most ${lengths_max[name]} characters.`);
   };
   const details = {
     company: read('company'),
@@ -73,8 +72,8 @@ function readDetails(body: Record<string, unknown> | undefined): BillingDetails 
     tax_id: read('tax_id'),
     email: read('email'),
   };
-  if (!/^([A-Z]{2})?$/.test(details.country)) throw wrong('country', 'country must be two letters, such as PL.');
-  if (!/^([^\s@<>]+@[^\s@<>]+)?$/.test(details.email)) throw wrong('email', 'email must be an address, or empty.');
+  if (!/^([A-Z]{2})?$/.test(details.country)) throw invalidField('country', 'country must be two letters, such as PL.');
+  if (!/^([^\s@<>]+@[^\s@<>]+)?$/.test(details.email)) throw invalidField('email', 'email must be an address, or empty.');
   return details;
 }
 
@@ -84,7 +83,7 @@ export const set_alert = account_endpoint('PUT', '/billing/alert', 'billing', as
   const value = body?.['threshold'];
   const threshold = typeof value === 'string' ? parseMoney(value.trim()) : value === null ? null : undefined;
   if (threshold === undefined || (threshold !== null && (threshold <= 0n || threshold > money_max))) {
-    throw wrong('threshold', 'threshold must be an amount above zero such as "5.00"; null for no alert.');
+    throw invalidField('threshold', 'threshold must be an amount above zero such as "5.00"; null for no alert.');
   }
   await setThreshold(app.db, account.id, threshold, new Date(app.clock.now()));
   await note(app, call, 'billing.alert', account.id, { threshold: threshold === null ? null : exact(threshold) });
@@ -101,7 +100,7 @@ export const top_up = account_endpoint('POST', '/billing/top-up', 'billing', asy
   const { id, name, currency } = account;
   if (amount === undefined || amount < smallest || amount > largest || toMinorUnits(amount, currency) === undefined) {
     const range = `from ${smallest / million} to ${largest / million} ${currency}`;
-    throw wrong('amount', `amount must be ${range}, in whole units of its coins.`);
+    throw invalidField('amount', `amount must be ${range}, in whole units of its coins.`);
   }
   const details = await findDetails(app.db, id);
   const email = details?.email || (person.user.email.endsWith('.invalid') ? '' : person.user.email);

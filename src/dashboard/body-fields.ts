@@ -1,4 +1,4 @@
-import { ApiError } from '../errors.ts';
+import { invalidField } from '../errors.ts';
 
 /** Fields of a body, which may be anything. Each reader throws ApiError 400 that names the field. */
 export type BodyFields = {
@@ -14,7 +14,7 @@ export function readBodyFields(body: Record<string, unknown> | undefined): BodyF
     const trimmed = typeof value === 'string' ? value.trim() : '';
     if (trimmed !== '' && trimmed.length <= length_max && !trimmed.includes('\0') && trimmed.isWellFormed())
       return trimmed;
-    throw wrong(name, `${name} must have 1 to ${length_max} characters.`);
+    throw invalidField(name, `${name} must have 1 to ${length_max} characters.`);
   };
   return {
     text,
@@ -22,11 +22,8 @@ export function readBodyFields(body: Record<string, unknown> | undefined): BodyF
     oneOf: (name, values) => {
       const value = values.find((allowed) => allowed === body?.[name]);
       if (value !== undefined) return value;
-      throw wrong(name, `${name} must be one of ${values.join(', ')}.`);
+      throw invalidField(name, `${name} must be one of ${values.join(', ')}.`);
     },
   };
 }
 
-export function wrong(name: string, message: string): ApiError {
-  return new ApiError('invalid_request', message, { param: name });
-}

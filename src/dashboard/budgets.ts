@@ -5,7 +5,7 @@ import { keyNamesOf } from '../accounts/keys.ts';
 import { listMembers } from '../accounts/members.ts';
 import { budgetsInSight } from '../accounts/project-scope.ts';
 import { default_project, listProjects, projectNames } from '../accounts/projects.ts';
-import { ApiError } from '../errors.ts';
+import { ApiError, invalidField } from '../errors.ts';
 import type { Answer } from '../http/endpoint.ts';
 import { isId, newId } from '../lib/ids.ts';
 import {
@@ -24,7 +24,7 @@ import {
 import { budgetsOf } from '../money/ledger.ts';
 import { refusedByBudgets } from '../money/refusals.ts';
 import { costView, exact, parseMoney, type Money } from '../money/money.ts';
-import { readBodyFields, wrong } from './body-fields.ts';
+import { readBodyFields } from './body-fields.ts';
 import { note } from './note.ts';
 import { account_endpoint, type AccountCall } from './page.ts';
 import type { BudgetsView, BudgetView } from './views/budgets.ts';
@@ -183,7 +183,7 @@ export const remove_budget = account_endpoint(
 async function set(app: Parts, budget: BudgetSetting, now: Date): Promise<void> {
   const outcome = await setAccountBudget(app.db, budget, now);
   if (outcome === 'crowded')
-    throw wrong('name', `The account has ${budgets_max} budgets, which is the most. Remove one first.`);
+    throw invalidField('name', `The account has ${budgets_max} budgets, which is the most. Remove one first.`);
   if (outcome === 'leased')
     throw new ApiError('conflict', 'The service has reserved the money for calls. Try again in a few seconds.');
 }
@@ -205,7 +205,7 @@ async function readSubject(
   const subject =
     scope === 'key' ? await readKey(db, account.id, id, now) : await readChoice(db, account.id, scope, id);
   if (subject !== undefined) return subject;
-  throw wrong('subject', `subject must be the id of a ${scope} of this account.`);
+  throw invalidField('subject', `subject must be the id of a ${scope} of this account.`);
 }
 
 /** Reads `alert_percents`, which may be absent. Throws ApiError 422. */
@@ -214,7 +214,7 @@ function readAlerts(body: Record<string, unknown> | undefined): Pick<BudgetSetti
   if (value === undefined) return {};
   const percents = Array.isArray(value) ? alert_percents.filter((each) => value.includes(each)) : [];
   if (!Array.isArray(value) || percents.length !== value.length)
-    throw wrong(
+    throw invalidField(
       'alert_percents',
       'alert_percents must be a list with some of 50, 80 and 100, each once, or with none.',
     );
@@ -238,5 +238,5 @@ function readAmount(body: Record<string, unknown> | undefined): Money {
   const value = body?.['amount'];
   const amount = typeof value === 'string' ? parseMoney(value.trim()) : undefined;
   if (amount !== undefined && amount >= 0n) return amount;
-  throw wrong('amount', 'amount must be an amount such as "25" or "12.50", zero or more.');
+  throw invalidField('amount', 'amount must be an amount such as "25" or "12.50", zero or more.');
 }

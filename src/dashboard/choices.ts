@@ -1,3 +1,4 @@
+import { invalidField } from '../errors.ts';
 import { findKeys, listKeys, type KeyFilter } from '../accounts/key-list.ts';
 import { keyState, type ApiKey } from '../accounts/keys.ts';
 import { projectNames } from '../accounts/projects.ts';
@@ -8,7 +9,6 @@ import { oneOf } from '../http/query.ts';
 import type { Clock } from '../lib/clock.ts';
 import { isId } from '../lib/ids.ts';
 import { keysInProjects } from '../money/ledger.ts';
-import { wrong } from './body-fields.ts';
 import { readSearch } from './keys.ts';
 import { account_endpoint, type AccountCall } from './page.ts';
 import { seesProject } from '../accounts/project-scope.ts';
@@ -81,7 +81,7 @@ async function readChosen(
   query: Query,
 ): Promise<ApiKey[]> {
   const ids = query.get('chosen')?.split(',') ?? [];
-  if (ids.length > chosen_max) throw wrong('chosen', `chosen must have at most ${chosen_max} ids.`);
+  if (ids.length > chosen_max) throw invalidField('chosen', `chosen must have at most ${chosen_max} ids.`);
   const valid = ids.filter((id) => isId('key', id));
   const seen = scope ? await keysInProjects(db, scope, valid) : valid;
   return findKeys(db, account.id, seen);

@@ -17,10 +17,9 @@ import type { CatalogHolder } from '../catalog/catalog.ts';
 import { undecryptable, type ContentKeys } from '../db/content.ts';
 import type { Db } from '../db/database.ts';
 import type { Clock } from '../lib/clock.ts';
-import { ApiError } from '../errors.ts';
+import { ApiError, invalidField } from '../errors.ts';
 import { counted } from '../lib/counted.ts';
 import { isRecord } from '../lib/is-record.ts';
-import { wrong } from './body-fields.ts';
 import { account_endpoint, type AccountCall } from './page.ts';
 import { ownerIn } from './saved-views.ts';
 import type { ConversationChanges, ConversationFile, StoredConversation } from './views/playground.ts';
@@ -70,9 +69,9 @@ const switch_conversations = account_endpoint('PUT', '/conversations', 'run', se
 async function setChoice(app: ConversationParts, call: AccountCall) {
   const owner = ownerOf(call);
   const { is_on, remove = false } = call.body ?? {};
-  if (typeof is_on !== 'boolean') throw wrong('is_on', 'is_on must be true or false.');
-  if (typeof remove !== 'boolean') throw wrong('remove', 'remove must be true or false.');
-  if (is_on && remove) throw wrong('remove', 'Only what is switched off can be removed.');
+  if (typeof is_on !== 'boolean') throw invalidField('is_on', 'is_on must be true or false.');
+  if (typeof remove !== 'boolean') throw invalidField('remove', 'remove must be true or false.');
+  if (is_on && remove) throw invalidField('remove', 'Only what is switched off can be removed.');
   if (is_on) checkOffered(app, call);
   if (remove) await removePlayground(app.db, owner);
   else await switchPlayground(app.db, owner, is_on, new Date(app.clock.now()));
@@ -102,9 +101,9 @@ async function save(app: ConversationParts, call: AccountCall) {
   checkOffered(app, call);
   const { version, files } = call.body ?? {};
   if (typeof version !== 'number' || !Number.isInteger(version) || version < 0 || version > 2 ** 31 - 1)
-    throw wrong('version', 'version must be the number of the version that this one follows, or 0.');
+    throw invalidField('version', 'version must be the number of the version that this one follows, or 0.');
   if (!Array.isArray(files) || files.length > files_max || !files.every(isFileId))
-    throw wrong('files', `files must be a list of at most ${files_max} ids of 24 hexadecimal digits.`);
+    throw invalidField('files', `files must be a list of at most ${files_max} ids of 24 hexadecimal digits.`);
   const line = objectIn(call, 'line', line_bytes_max);
   const turns = objectIn(call, 'turns', turns_bytes_max);
   const times = { now: new Date(app.clock.now()), keep_ms: app.catalog.current.settings.content.keep_ms };
@@ -148,7 +147,7 @@ async function saveFile(app: ConversationParts, call: AccountCall) {
   const name = fileNameOf(call);
   checkOffered(app, call);
   const data = call.body?.['data'];
-  if (typeof data !== 'string' || !data.isWellFormed()) throw wrong('data', 'data must be the file in base64.');
+  if (typeof data !== 'string' || !data.isWellFormed()) throw invalidField('data', 'data must be the file in base64.');
   const outcome = await savePlaygroundFile(app, name, data, new Date(app.clock.now()));
   if (outcome === 'conversation full')
     throw tooLarge(`The files of a conversation have at most ${megabytes(files_bytes_max)} together.`, 'data');
@@ -216,14 +215,14 @@ function isFileId(value: unknown): value is string {
 function sinceIn({ query }: AccountCall): number {
   const text = query.get('since') ?? '0';
   if (/^\d{1,9}$/.test(text)) return Number(text);
-  throw wrong('since', 'since must be the number of a version.');
+  throw invalidField('since', 'since must be the number of a version.');
 }
 
 /** The text of a member that is a JSON object in a string. */
 function objectIn({ body }: AccountCall, name: 'line' | 'turns', bytes_max: number): string {
   const text = body?.[name];
   if (typeof text !== 'string' || !text.isWellFormed() || !isObjectText(text))
-    throw wrong(name, `${name} must be a string with a JSON object.`);
+    throw invalidField(name, `${name} must be a string with a JSON object.`);
   if (Buffer.byteLength(text) <= bytes_max) return text;
   if (name === 'line') throw tooLarge(`The line of the list has at most ${bytes_max / 1_000} kB.`, name);
   throw tooLarge(`A conversation has at most ${megabytes(bytes_max)} without its files.`, name);

@@ -31,11 +31,11 @@ import type { Person } from '../accounts/person.ts';
 import type { Answer, Query } from '../http/endpoint.ts';
 import { oneOf } from '../http/query.ts';
 import { keys_channel } from '../app/channels.ts';
-import { ApiError } from '../errors.ts';
+import { ApiError, invalidField } from '../errors.ts';
 import { isId } from '../lib/ids.ts';
 import { budgetsOf, nextMonth, setLimit, type Budget } from '../money/ledger.ts';
 import { costView, exact, parseMoney, type Money } from '../money/money.ts';
-import { readBodyFields, wrong } from './body-fields.ts';
+import { readBodyFields } from './body-fields.ts';
 import { note } from './note.ts';
 import { account_endpoint, type AccountCall } from './page.ts';
 import { projectsInSight, seesKey, seesProject, type ProjectScope } from '../accounts/project-scope.ts';
@@ -88,7 +88,7 @@ export async function readKeyPage(
 ): Promise<KeyPageView> {
   const now = new Date(clock.now());
   const after = query.get('after');
-  if (after !== undefined && !isId('key', after)) throw wrong('after', 'after must be the id of a key.');
+  if (after !== undefined && !isId('key', after)) throw invalidField('after', 'after must be the id of a key.');
   const filter: KeyFilter = {
     account_id: account.id,
     search: readSearch(query),
@@ -107,7 +107,7 @@ export async function readKeyPage(
 export function readSearch(query: Query): string | undefined {
   const search = query.get('search');
   if (search === undefined || search.length <= search_length_max) return search;
-  throw wrong('search', `search must have at most ${search_length_max} characters.`);
+  throw invalidField('search', `search must have at most ${search_length_max} characters.`);
 }
 
 /** A key as its account and operators see it. */
@@ -234,7 +234,7 @@ const program_rules = ['expires_at', 'scopes', 'addresses', 'models', 'requests_
 function refuseForPlayground({ kind }: ApiKey, rules: KeyRules): void {
   if (kind !== 'playground') return;
   const name = program_rules.find((rule) => rules[rule] !== null);
-  if (name !== undefined) throw wrong(name, `${name} is a rule for keys of programs: the playground's key has none.`);
+  if (name !== undefined) throw invalidField(name, `${name} is a rule for keys of programs: the playground's key has none.`);
 }
 
 function contentsOf({ id, account_id }: ApiKey): { account_id: string; api_key_id: string } {
@@ -291,7 +291,7 @@ function readProject({ body, scope }: AccountCall): string | undefined {
 }
 
 function noProject(): ApiError {
-  return wrong('project', 'project must be the id of a project of this account that is not archived.');
+  return invalidField('project', 'project must be the id of a project of this account that is not archived.');
 }
 
 /** Throws ApiError for a key that was not moved. */
@@ -327,7 +327,7 @@ function readRules(app: RuleParts, body: Record<string, unknown> | undefined, ru
     try {
       return reader(body[name]);
     } catch (error) {
-      if (error instanceof KeyRuleError) throw wrong(name, `${name} ${error.message}`);
+      if (error instanceof KeyRuleError) throw invalidField(name, `${name} ${error.message}`);
       throw error;
     }
   };
@@ -358,7 +358,7 @@ export function readLimit(body: Record<string, unknown> | undefined): Money | nu
   if (value === undefined || value === null) return value;
   const limit = typeof value === 'string' ? parseMoney(value.trim()) : undefined;
   if (limit !== undefined && limit >= 0n) return limit;
-  throw wrong('limit', 'limit must be an amount such as "25" or "12.50", zero or more; null for no limit.');
+  throw invalidField('limit', 'limit must be an amount such as "25" or "12.50", zero or more; null for no limit.');
 }
 
 export function limitText(limit: Money | null): string | null {

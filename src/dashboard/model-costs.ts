@@ -1,3 +1,4 @@
+import { invalidField } from '../errors.ts';
 import { units as unit_names, type JsonObject, type Model, type Unit } from '../catalog/model.ts';
 import { unknownModel } from '../catalog/model-errors.ts';
 import { freezePricing, measuredCost, pricingOfInput, type Units } from '../catalog/price.ts';
@@ -5,7 +6,6 @@ import type { Catalog } from '../catalog/catalog.ts';
 import { listedAlias } from '../catalog/alias.ts';
 import { isRecord } from '../lib/is-record.ts';
 import { costView, rational } from '../money/money.ts';
-import { wrong } from './body-fields.ts';
 import { account_endpoint } from './page.ts';
 import type { UnitCostView } from './views/models.ts';
 
@@ -52,7 +52,7 @@ const same_units: { readonly [unit in Unit]?: readonly Unit[] } = {
 function readModels(catalog: Catalog, list = ''): Model[] {
   const ids = list.split(',').filter((id) => id !== '');
   if (ids.length === 0 || ids.length > models_max) {
-    throw wrong('models', `models must be 1 to ${models_max} ids with commas between them.`);
+    throw invalidField('models', `models must be 1 to ${models_max} ids with commas between them.`);
   }
   return ids.map((id) => {
     const model = catalog.models.get(id) ?? listedAlias(catalog, id)?.model;
@@ -72,13 +72,13 @@ function jsonIn(value: string | undefined): unknown {
 const quantity_form = /^\d{1,12}(\.\d{1,6})?$/;
 
 function readUnits(value: unknown): Units {
-  if (!isRecord(value)) throw wrong('units', 'units must have a quantity for each unit, such as {"image": "4"}.');
+  if (!isRecord(value)) throw invalidField('units', 'units must have a quantity for each unit, such as {"image": "4"}.');
   const units: { [unit in Unit]?: string } = {};
   for (const [name, quantity] of Object.entries(value)) {
     const unit = unit_names.find((each) => each === name);
-    if (unit === undefined) throw wrong('units', `${name} is no unit of prices.`);
+    if (unit === undefined) throw invalidField('units', `${name} is no unit of prices.`);
     if (typeof quantity !== 'string' || !quantity_form.test(quantity) || rational(quantity) === undefined) {
-      throw wrong('units', `The quantity of ${name} must be a decimal text such as "1000".`);
+      throw invalidField('units', `The quantity of ${name} must be a decimal text such as "1000".`);
     }
     units[unit] = quantity;
   }
@@ -87,10 +87,10 @@ function readUnits(value: unknown): Units {
 
 /** Values of an input that decide the price, such as a resolution. */
 function readInput(value: unknown): JsonObject {
-  if (!isRecord(value)) throw wrong('input', 'input must be an object.');
+  if (!isRecord(value)) throw invalidField('input', 'input must be an object.');
   const entries = Object.entries(value).map(([name, each]): [string, string | number | boolean] => {
     if (typeof each === 'string' || typeof each === 'number' || typeof each === 'boolean') return [name, each];
-    throw wrong('input', `input.${name} must be a text, a number, true or false.`);
+    throw invalidField('input', `input.${name} must be a text, a number, true or false.`);
   });
   return Object.fromEntries(entries);
 }

@@ -21,10 +21,10 @@ import { checkFactorChange } from '../accounts/sign-in/proof.ts';
 import { relyingPartyOf, type RelyingParty } from '../accounts/relying-party.ts';
 import { endOtherSessions, noteTwoFactors, proveSession } from '../accounts/sign-in/sessions.ts';
 import type { SignInSettings } from '../accounts/sign-in/settings.ts';
-import { ApiError } from '../errors.ts';
+import { ApiError, invalidField } from '../errors.ts';
 import type { SessionCall } from '../http/endpoint.ts';
 import type { Clock } from '../lib/clock.ts';
-import { readBodyFields, wrong } from './body-fields.ts';
+import { readBodyFields } from './body-fields.ts';
 import { note } from './note.ts';
 import { session_endpoint } from './page.ts';
 import { tellByMail } from './sign-in/security-mail.ts';
@@ -85,13 +85,13 @@ const add_passkey = session_endpoint(
     const name = readBodyFields(body).text('name', passkey_name_max);
     const now = new Date(app.clock.now());
     const answer = readCreation(body?.['credential']);
-    if (!answer) throw wrong('credential', 'credential must be what the browser answered.');
+    if (!answer) throw invalidField('credential', 'credential must be what the browser answered.');
     const scope = { purpose: 'add', holder: person.session_id } as const;
     const challenge = readChallenge(app.secret, scope, answer.challenge, now);
     if (!challenge) throw new ApiError('conflict', passkey_refusals.expired);
     const checked = await checkCreation(party, answer);
     if (!checked)
-      throw wrong('credential', 'This device answered something that is no passkey for this page. Try another.');
+      throw invalidField('credential', 'This device answered something that is no passkey for this page. Try another.');
     const { user } = person;
     const row = { user_id: user.id, name, host: party.host, credential_id: answer.credential_id };
     const passkey = { ...row, ...checked, transports: transportsIn(body?.['credential']) };

@@ -2,11 +2,11 @@ import type { Clock } from '../lib/clock.ts';
 import type { Db } from '../db/database.ts';
 import { countKeys } from '../accounts/key-list.ts';
 import { archiveProject, createProject, default_project, listProjects, renameProject } from '../accounts/projects.ts';
-import { ApiError } from '../errors.ts';
+import { ApiError, invalidField } from '../errors.ts';
 import type { Answer } from '../http/endpoint.ts';
 import { costView } from '../money/money.ts';
 import { usageOf } from '../money/usage.ts';
-import { readBodyFields, wrong } from './body-fields.ts';
+import { readBodyFields } from './body-fields.ts';
 import { note } from './note.ts';
 import { account_endpoint, type AccountCall } from './page.ts';
 import { seesProject } from '../accounts/project-scope.ts';
@@ -47,7 +47,7 @@ export const create_project = account_endpoint('POST', '/projects', 'keys', asyn
   const name = readBodyFields(call.body).text('name', name_length_max);
   const project = await createProject(app.db, { account_id: call.account.id, name }, new Date(app.clock.now()));
   if (project === 'taken') throw taken(name);
-  if (project === 'full') throw wrong('name', 'The account has as many projects as it may. Archive one first.');
+  if (project === 'full') throw invalidField('name', 'The account has as many projects as it may. Archive one first.');
   await note(app, call, 'project.create', project.id, { name });
   return { status: 201, body: { id: project.id, name } };
 });
@@ -85,5 +85,5 @@ function missing(): ApiError {
 }
 
 function taken(name: string): ApiError {
-  return wrong('name', `There is a project "${name}" already. Choose another name.`);
+  return invalidField('name', `There is a project "${name}" already. Choose another name.`);
 }

@@ -9,10 +9,10 @@ import {
   renamePrompt,
 } from '../accounts/prompts.ts';
 import type { Db } from '../db/database.ts';
-import { ApiError } from '../errors.ts';
+import { ApiError, invalidField } from '../errors.ts';
 import { isId } from '../lib/ids.ts';
 import { isRecord } from '../lib/is-record.ts';
-import { readBodyFields, wrong } from './body-fields.ts';
+import { readBodyFields } from './body-fields.ts';
 import { account_endpoint, type AccountCall } from './page.ts';
 import type { PromptBody, PromptList, PromptView } from './views/playground.ts';
 
@@ -47,7 +47,7 @@ const create_prompt = account_endpoint('POST', '/prompts', 'run', async ({ db, c
   const prompt = { account_id, user_id, name, body: JSON.stringify(readPrompt(call.body)) };
   const created = await createPrompt(db, prompt, new Date(clock.now()));
   if (created === 'name taken') throw nameTaken(name);
-  if (created === 'too many') throw wrong('name', `An account has at most ${prompts_max} prompts. Delete one first.`);
+  if (created === 'too many') throw invalidField('name', `An account has at most ${prompts_max} prompts. Delete one first.`);
   return { status: 201, body: { id: created.id } };
 });
 
@@ -94,16 +94,16 @@ async function viewOf(db: Pick<Db, 'query'>, call: AccountCall, version: number 
 
 function readPrompt(body: Record<string, unknown> | undefined): PromptBody {
   const prompt = body?.['prompt'];
-  if (!isRecord(prompt)) throw wrong('prompt', 'prompt must be an object with model, system, text and fields.');
+  if (!isRecord(prompt)) throw invalidField('prompt', 'prompt must be an object with model, system, text and fields.');
   const { model, system = '', text, fields = {} } = prompt;
-  if (typeof model !== 'string' || model.length > 200) throw wrong('prompt.model', 'model must be the id of a model.');
-  if (!isText(system)) throw wrong('prompt.system', `system must be a text of at most ${text_max} characters.`);
+  if (typeof model !== 'string' || model.length > 200) throw invalidField('prompt.model', 'model must be the id of a model.');
+  if (!isText(system)) throw invalidField('prompt.system', `system must be a text of at most ${text_max} characters.`);
   if (!isText(text) || text.trim() === '')
-    throw wrong('prompt.text', `text must be a text of 1 to ${text_max} characters.`);
-  if (!isRecord(fields)) throw wrong('prompt.fields', 'fields must be an object.');
+    throw invalidField('prompt.text', `text must be a text of 1 to ${text_max} characters.`);
+  if (!isRecord(fields)) throw invalidField('prompt.fields', 'fields must be an object.');
   const read = { model, system, text, fields };
   if (JSON.stringify(read).length <= body_max) return read;
-  throw wrong('prompt', `The prompt must have at most ${body_max} characters as JSON.`);
+  throw invalidField('prompt', `The prompt must have at most ${body_max} characters as JSON.`);
 }
 
 function isText(value: unknown): value is string {
@@ -120,7 +120,7 @@ function versionIn({ query }: AccountCall): number | undefined {
   const text = query.get('version');
   if (text === undefined) return undefined;
   if (/^[1-9]\d{0,8}$/.test(text)) return Number(text);
-  throw wrong('version', 'version must be a number.');
+  throw invalidField('version', 'version must be a number.');
 }
 
 function notFound(id: string): ApiError {
@@ -128,7 +128,7 @@ function notFound(id: string): ApiError {
 }
 
 function nameTaken(name: string): ApiError {
-  return wrong(
+  return invalidField(
     'name',
     `A prompt named “${name}” is there already. Choose another name, or save a version of that one.`,
   );

@@ -9,8 +9,7 @@ import type { PriceEntry } from '../catalog/schema.ts';
 import type { Guard } from '../net/guard.ts';
 import { OfferError, type OfferedModel } from '../providers/offer/offer.ts';
 import { adapters } from '../providers/index.ts';
-import { ApiError } from '../errors.ts';
-import { wrong } from './body-fields.ts';
+import { ApiError, invalidField } from '../errors.ts';
 import type { PriceView } from './views/models.ts';
 
 /** Models that a provider of the dashboard has to offer. */
@@ -35,7 +34,7 @@ export async function readOffer(
       { form: server?.list, key_path: server?.key_path, signal },
     );
   } catch (error) {
-    throw error instanceof OfferError ? wrong(error.field, error.message) : error;
+    throw error instanceof OfferError ? invalidField(error.field, error.message) : error;
   }
 }
 

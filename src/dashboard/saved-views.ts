@@ -1,9 +1,9 @@
 import { listViews, removeView, saved_views_max, saveView, type ViewOwner } from '../accounts/saved-views.ts';
 import type { Db } from '../db/database.ts';
-import { ApiError } from '../errors.ts';
+import { ApiError, invalidField } from '../errors.ts';
 import type { Answer } from '../http/endpoint.ts';
 import type { Clock } from '../lib/clock.ts';
-import { readBodyFields, wrong } from './body-fields.ts';
+import { readBodyFields } from './body-fields.ts';
 import { account_endpoint, type AccountCall } from './page.ts';
 import type { SavedViews } from './views/activity.ts';
 
@@ -27,7 +27,7 @@ async function save({ db, clock }: { readonly db: Db; readonly clock: Clock }, c
   const name = fields.text('name', name_max);
   const search = call.body?.['search'] === '' ? '' : fields.text('search', search_max);
   if (!(await saveView(db, owner, { name, search }, new Date(clock.now())))) {
-    throw wrong('name', `At most ${saved_views_max} lists can be saved. Remove one first.`);
+    throw invalidField('name', `At most ${saved_views_max} lists can be saved. Remove one first.`);
   }
   return { status: 200, body: { ok: true } };
 }

@@ -15,9 +15,9 @@ import {
 } from '../accounts/team.ts';
 import type { Db } from '../db/database.ts';
 import type { Clock } from '../lib/clock.ts';
-import { ApiError } from '../errors.ts';
+import { ApiError, invalidField } from '../errors.ts';
 import { keysOfMember } from '../money/ledger.ts';
-import { readBodyFields, wrong } from './body-fields.ts';
+import { readBodyFields } from './body-fields.ts';
 import { note } from './note.ts';
 import { account_endpoint, type AccountCall } from './page.ts';
 import type { InvitedView, KeyOutsideView, MemberChangedView, MemberView, TeamView } from './views/settings.ts';
@@ -68,7 +68,7 @@ export const require_second_factor = account_endpoint(
   async (app, call) => {
     const { account, person, body } = call;
     const is_required = body?.['required'];
-    if (typeof is_required !== 'boolean') throw wrong('required', 'required must be true or false.');
+    if (typeof is_required !== 'boolean') throw invalidField('required', 'required must be true or false.');
     if (is_required && !person.has_two_factors)
       throw new ApiError('conflict', 'Turn on your own second factor first, in Settings, Security.');
     await requireSecondFactor(app.db, account.id, is_required);
@@ -87,7 +87,7 @@ export const change_member = account_endpoint(
     const { account, params, body } = call;
     const role = body?.['role'] === undefined ? undefined : readBodyFields(body).oneOf('role', role_names);
     const projects = await readProjects(app.db, call);
-    if (role === undefined && projects === undefined) throw wrong('role', 'Send a role, or projects.');
+    if (role === undefined && projects === undefined) throw invalidField('role', 'Send a role, or projects.');
     const user_id = params['user'] ?? '';
     const before = done(await changeMember(app.db, { account_id: account.id, user_id }, { role, projects }));
     await note(app, call, 'member.change', user_id, {
@@ -153,7 +153,7 @@ async function readProjects(db: Db, { account, body }: AccountCall): Promise<str
   const items: readonly unknown[] = Array.isArray(value) ? value : [undefined];
   const ids = items.flatMap((id) => (typeof id === 'string' && names.has(id) ? [id] : []));
   if (ids.length === items.length) return [...new Set(ids)];
-  throw wrong('projects', 'projects must be a list of ids of projects of this account; null is all of the account.');
+  throw invalidField('projects', 'projects must be a list of ids of projects of this account; null is all of the account.');
 }
 
 /** Ids as the audit log shows them: an empty list would be read as none given. */
@@ -166,7 +166,7 @@ const whole_account =
 
 function done(answer: MemberAnswer): Membership {
   if (answer.outcome === 'done') return answer.before;
-  if (answer.outcome === 'unlimitable') throw wrong('projects', whole_account);
+  if (answer.outcome === 'unlimitable') throw invalidField('projects', whole_account);
   if (answer.outcome === 'limited')
     throw new ApiError(
       'conflict',
@@ -186,9 +186,9 @@ export const create_invitation = account_endpoint(
     const fields = readBodyFields(body);
     const role = fields.oneOf('role', role_names);
     const email = fields.text('email', 254);
-    if (!/^[^\s@]+@[^\s@]+\.[^\s@]+$/.test(email)) throw wrong('email', 'email must be an e-mail address.');
+    if (!/^[^\s@]+@[^\s@]+\.[^\s@]+$/.test(email)) throw invalidField('email', 'email must be an e-mail address.');
     const projects = (await readProjects(app.db, call)) ?? null;
-    if (projects && !limitable_roles.includes(role)) throw wrong('projects', whole_account);
+    if (projects && !limitable_roles.includes(role)) throw invalidField('projects', whole_account);
     const invitation = { account_id: account.id, email, role, projects, inviter_id: person.user.id };
     const invited = await invite(app.db, invitation, new Date(app.clock.now()));
     if (invited === 'member') throw new ApiError('conflict', `${email} is a member already.`, { param: 'email' });

@@ -3,7 +3,7 @@ import type { Db } from '../db/database.ts';
 import { findAccount, rotateWebhookSecret, type Account } from '../accounts/accounts.ts';
 import type { Answer } from '../http/endpoint.ts';
 import { oneOf, wholeNumber } from '../http/query.ts';
-import { ApiError } from '../errors.ts';
+import { ApiError, invalidField } from '../errors.ts';
 import { checkUserUrl } from '../net/address.ts';
 import { isId } from '../lib/ids.ts';
 import { testBody } from '../tasks/task.ts';
@@ -19,7 +19,7 @@ import {
 } from '../webhooks/delivery.ts';
 import { overlapEnd, secretsAt, shownHeaders } from '../webhooks/sign.ts';
 import { renderDelivery, renderAttempt } from './deliveries.ts';
-import { readBodyFields, wrong } from './body-fields.ts';
+import { readBodyFields } from './body-fields.ts';
 import { note } from './note.ts';
 import { account_endpoint, type AccountCall } from './page.ts';
 import type { Page } from './views/activity.ts';
@@ -74,7 +74,7 @@ export const send_test = account_endpoint('POST', '/webhooks/test', 'webhooks', 
   const { account, body } = call;
   const url = readBodyFields(body).text('url', 2_000);
   const problem = checkUserUrl(url, app.addressRules());
-  if (problem) throw wrong('url', `The address ${problem}`);
+  if (problem) throw invalidField('url', `The address ${problem}`);
   await takeTest(app, account.id);
   const payload = testBody(account.currency, new Date(app.clock.now()));
   const sent = await sendTest(app, account, url, payload);
@@ -100,7 +100,7 @@ export const list_deliveries = account_endpoint('GET', '/deliveries', 'read', ha
 
 async function handleList({ db }: { db: Db }, { account, query }: AccountCall): Promise<Answer> {
   const after = query.get('after');
-  if (after !== undefined && !isId('dlv', after)) throw wrong('after', 'after must be the id of a delivery.');
+  if (after !== undefined && !isId('dlv', after)) throw invalidField('after', 'after must be the id of a delivery.');
   const standing = oneOf(query, 'state', ['waiting', 'retrying', 'delivered', 'dropped']);
   const { lines, has_more } = await listDeliveries(db, {
     account_id: account.id,

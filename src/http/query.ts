@@ -1,4 +1,4 @@
-import { ApiError } from '../errors.ts';
+import { ApiError, invalidField } from '../errors.ts';
 import { nearest } from '../lib/edit-distance.ts';
 import { isoTime } from '../lib/iso-time.ts';
 import type { ParameterDocs, Query } from './endpoint.ts';
@@ -19,7 +19,7 @@ export function parseQuery(text: string, declared: Record<string, ParameterDocs>
     const name = decode(equals === -1 ? pair : pair.slice(0, equals));
     const value = decode(equals === -1 ? '' : pair.slice(equals + 1));
     if (declared) checkDeclared(name, declared);
-    if (query.has(name) && declared) throw wrong(name, `The query parameter ${shown(name)} is given twice.`);
+    if (query.has(name) && declared) throw invalidField(name, `The query parameter ${shown(name)} is given twice.`);
     query.set(name, value);
   }
   return query;
@@ -39,7 +39,7 @@ function checkDeclared(name: string, declared: Record<string, ParameterDocs>): v
   if (parameter && isObjectSchema(parameter) === (base !== undefined)) return;
   const near = nearest(name, Object.keys(declared));
   const hint = near === undefined ? '' : ` Did you mean "${near}"?`;
-  throw wrong(name, `${shown(name)} is not a known query parameter.${hint}`);
+  throw invalidField(name, `${shown(name)} is not a known query parameter.${hint}`);
 }
 
 function declaredAs(declared: Record<string, ParameterDocs>, name: string): ParameterDocs | undefined {
@@ -66,7 +66,7 @@ export function wholeNumber(query: Query, name: string, range: { min: number; ma
   if (text === undefined) return undefined;
   const value = /^\d{1,15}$/.test(text) ? Number(text) : NaN;
   if (value >= range.min && value <= range.max) return value;
-  throw wrong(name, `${name} must be a whole number from ${range.min} to ${range.max} (got ${shown(text)}).`);
+  throw invalidField(name, `${name} must be a whole number from ${range.min} to ${range.max} (got ${shown(text)}).`);
 }
 
 /** Returns one of `values`; undefined if absent. Throws ApiError 400 naming it. */
@@ -78,7 +78,7 @@ export function oneOf<T extends string>(query: Query, name: string, values: read
   const near = nearest(text, values);
   const hint = near === undefined ? '' : ` Did you mean "${near}"?`;
   const list = values.map((each) => `"${each}"`).join(', ');
-  throw wrong(name, `${name} must be one of ${list} (got ${shown(text)}).${hint}`);
+  throw invalidField(name, `${name} must be one of ${list} (got ${shown(text)}).${hint}`);
 }
 
 /** A moment as ISO 8601 (a date alone is its start, UTC); undefined if absent. Throws ApiError 400. */
@@ -87,7 +87,7 @@ export function moment(query: Query, name: string): Date | undefined {
   if (text === undefined) return undefined;
   const date = isoTime(text);
   if (date) return date;
-  throw wrong(name, `${name} must be a time such as 2026-01-31 or 2026-01-31T12:00:00Z (got ${shown(text)}).`);
+  throw invalidField(name, `${name} must be a time such as 2026-01-31 or 2026-01-31T12:00:00Z (got ${shown(text)}).`);
 }
 
 /** A place in a list: the value, and the parameter that has it. */
@@ -99,13 +99,13 @@ export type Cursor = { param: string; id: string };
  */
 export function cursorsOf(query: Query): { after: Cursor | undefined; before: Cursor | undefined } {
   const [after, before] = [cursorNamed(query, 'after'), cursorNamed(query, 'before')];
-  if (after && before) throw wrong('before', 'after and before cannot be given together.');
+  if (after && before) throw invalidField('before', 'after and before cannot be given together.');
   return { after, before };
 }
 
 function cursorNamed(query: Query, name: 'after' | 'before'): Cursor | undefined {
   const present = [name, `${name}_id`].filter((alias) => query.has(alias));
-  if (present.length > 1) throw wrong(name, `${name} and ${name}_id mean the same: send one.`);
+  if (present.length > 1) throw invalidField(name, `${name} and ${name}_id mean the same: send one.`);
   const [param] = present;
   return param === undefined ? undefined : { param, id: query.get(param) ?? '' };
 }
@@ -119,14 +119,11 @@ const range_ms_max = 400 * 86_400_000;
 export function timeRange(query: Query, usual: { from: (to: Date) => Date; to: Date }): { from: Date; to: Date } {
   const to = moment(query, 'to') ?? usual.to;
   const from = moment(query, 'from') ?? usual.from(to);
-  if (to <= from) throw wrong('to', 'to must be later than from.');
-  if (to.getTime() - from.getTime() > range_ms_max) throw wrong('from', 'from and to may be at most 400 days apart.');
+  if (to <= from) throw invalidField('to', 'to must be later than from.');
+  if (to.getTime() - from.getTime() > range_ms_max) throw invalidField('from', 'from and to may be at most 400 days apart.');
   return { from, to };
 }
 
-function wrong(name: string, message: string): ApiError {
-  return new ApiError('invalid_request', message, { param: name.slice(0, 60) });
-}
 
 /** At most 60 characters of what the caller sent, quoted. */
 function shown(text: string): string {

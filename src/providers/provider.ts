@@ -166,6 +166,11 @@ export class InputRefused extends Error {
   }
 }
 
+/** Returns the refusal of one field of the input. */
+export function refusedField(field: string, message: string): InputRefused {
+  return new InputRefused('invalid_request', `${field}: ${message}`);
+}
+
 export type Provider = {
   /**
    * A repeated start of the same task is the same run upstream, so a submit whose answer was lost

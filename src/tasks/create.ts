@@ -115,16 +115,16 @@ function checkFields(body: Record<string, unknown>): void {
 /** Reads metadata: at most 16 pairs of strings, keys to 64 and values to 512 characters, no NUL. Throws ApiError 400. */
 export function readMetadata(value: unknown): Record<string, string> {
   if (value === undefined || value === null) return {};
-  const wrong = (message: string) => new ApiError('invalid_request', message, { param: 'metadata' });
-  if (typeof value !== 'object' || Array.isArray(value)) throw wrong('metadata must be an object of strings.');
+  const invalidMetadata = (message: string) => new ApiError('invalid_request', message, { param: 'metadata' });
+  if (typeof value !== 'object' || Array.isArray(value)) throw invalidMetadata('metadata must be an object of strings.');
   const pairs = Object.entries(value);
-  if (pairs.length > 16) throw wrong(`metadata may have at most 16 pairs (got ${pairs.length}).`);
+  if (pairs.length > 16) throw invalidMetadata(`metadata may have at most 16 pairs (got ${pairs.length}).`);
   for (const [key, text] of pairs) {
     const shown = JSON.stringify(key.slice(0, 64));
-    if (key.length > 64) throw wrong(`metadata keys may have at most 64 characters (${shown} has ${key.length}).`);
-    if (typeof text !== 'string') throw wrong(`metadata[${shown}] must be a string.`);
-    if (text.length > 512) throw wrong(`metadata[${shown}] may have at most 512 characters (got ${text.length}).`);
-    if (key.includes('\0') || text.includes('\0')) throw wrong(`metadata[${shown}] must not contain NUL.`);
+    if (key.length > 64) throw invalidMetadata(`metadata keys may have at most 64 characters (${shown} has ${key.length}).`);
+    if (typeof text !== 'string') throw invalidMetadata(`metadata[${shown}] must be a string.`);
+    if (text.length > 512) throw invalidMetadata(`metadata[${shown}] may have at most 512 characters (got ${text.length}).`);
+    if (key.includes('\0') || text.includes('\0')) throw invalidMetadata(`metadata[${shown}] must not contain NUL.`);
   }
   return Object.fromEntries(pairs);
 }
@@ -142,12 +142,12 @@ export function findModel({ catalog }: { catalog: CatalogHolder }, { key }: Call
 
 function readWebhookUrl(value: unknown, rules: AddressRules): string | null {
   if (value === undefined || value === null) return null;
-  const wrong = (message: string) => new ApiError('invalid_input', `webhook_url ${message}`, { param: 'webhook_url' });
-  if (typeof value !== 'string') throw wrong('must be a string.');
+  const invalidUrl = (message: string) => new ApiError('invalid_input', `webhook_url ${message}`, { param: 'webhook_url' });
+  if (typeof value !== 'string') throw invalidUrl('must be a string.');
   if (value.length > url_length_max)
-    throw wrong(`may have at most ${url_length_max} characters (got ${value.length}).`);
+    throw invalidUrl(`may have at most ${url_length_max} characters (got ${value.length}).`);
   const problem = checkUserUrl(value, rules);
-  if (problem) throw wrong(problem);
+  if (problem) throw invalidUrl(problem);
   return value;
 }
 

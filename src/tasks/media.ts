@@ -105,10 +105,10 @@ async function readSource(parts: MediaParts, caller: Caller, request: SourceRequ
   if (attachment) return useAttachment(parts, attachment, request);
   if (isDataUrl(text)) return readInline(parts, caller, request);
   if (isId('file', text)) return useUpload(parts, caller, request);
-  if (!/^https?:/i.test(text)) throw wrong(place, 'must be an http(s) link, a data URL or the id of an uploaded file.');
-  if (text.length > url_length_max) throw wrong(place, `may have at most ${url_length_max} characters.`);
+  if (!/^https?:/i.test(text)) throw invalidMedia(place, 'must be an http(s) link, a data URL or the id of an uploaded file.');
+  if (text.length > url_length_max) throw invalidMedia(place, `may have at most ${url_length_max} characters.`);
   const problem = checkUserUrl(text, parts.addressRules());
-  if (problem) throw wrong(place, problem);
+  if (problem) throw invalidMedia(place, problem);
   return isMeasured(model, field) ? fetchLink(parts, caller, request) : { type: 'link' };
 }
 
@@ -125,7 +125,7 @@ async function readInline(parts: MediaParts, caller: Caller, { text, place, mode
   const size_bytes_max = largest(parts, model);
   if (dataUrlBytesMax(text) > size_bytes_max) throw tooLarge(place, size_bytes_max);
   const inline = readDataUrl(text, size_bytes_max);
-  if (!inline) throw wrong(place, 'is not a valid data URL.');
+  if (!inline) throw invalidMedia(place, 'is not a valid data URL.');
   if (parts.limits.caller_files.waiting(caller.account.id) >= waiting_max) {
     const message = 'Too many files of this account wait to be measured. Try again in a moment.';
     throw new ApiError('rate_limit', message, { headers: { 'retry-after': '1' } });
@@ -135,7 +135,7 @@ async function readInline(parts: MediaParts, caller: Caller, { text, place, mode
 
 async function useUpload(parts: MediaParts, caller: Caller, { text, place, model }: SourceRequest): Promise<Source> {
   const file = await findUpload(parts.db, caller, text, new Date(parts.clock.now()));
-  if (!file) throw wrong(place, `must be the id of one of your files: there is no ${text}.`);
+  if (!file) throw invalidMedia(place, `must be the id of one of your files: there is no ${text}.`);
   const size_bytes_max = largest(parts, model);
   if (file.size_bytes > size_bytes_max) throw tooLarge(place, size_bytes_max);
   return { type: 'upload', file };
@@ -162,14 +162,14 @@ async function fetchLink(parts: MediaParts, caller: Caller, request: SourceReque
   const size_bytes_max = largest(parts, model);
   const spool = await attached.spool.open(); // first: those who have its permit wait for this one
   const permit = await parts.limits.input_downloads.acquire(caller.account.id, { signal: attached.spool.gone });
-  if (!permit) throw wrong(place, 'was not fetched: the connection ended before its turn came.');
+  if (!permit) throw invalidMedia(place, 'was not fetched: the connection ended before its turn came.');
   const limits = { ...fetch_limits, rules: parts.addressRules(), size_bytes_max: Math.min(size_bytes_max, left_bytes) };
   try {
     const path = await spool.add((file) => parts.guard.save(text, file, limits));
     return { type: 'bytes', content: path, probe: await measure(parts, caller, path, place) };
   } catch (error) {
     if (!(error instanceof GuardError)) throw error;
-    if (error.code !== 'too_large') throw wrong(place, `cannot be fetched: ${error.message}`);
+    if (error.code !== 'too_large') throw invalidMedia(place, `cannot be fetched: ${error.message}`);
     throw left_bytes < size_bytes_max ? tooMuch(parts, place) : tooLarge(place, size_bytes_max);
   } finally {
     permit.release();
@@ -186,14 +186,14 @@ async function measure(
 ): Promise<Probe> {
   const result = await parts.prober.probeForCaller(account.id, content);
   if (result.ok) return result.probe;
-  throw wrong(place, reasons[result.reason]);
+  throw invalidMedia(place, reasons[result.reason]);
 }
 
 function checkKind(source: Source, { kind }: MediaField, place: string): void {
   if (source.type === 'link') return;
   const type = source.type === 'upload' ? source.file : { ...source.probe, kind: source.probe.type };
   if (type.kind === kind) return;
-  throw wrong(
+  throw invalidMedia(
     place,
     `must be ${kind === 'video' ? 'a video' : `an ${kind}`} file (its bytes are ${type.content_type}).`,
   );
@@ -222,15 +222,15 @@ function durationOf(source: Source | undefined): number {
 }
 
 function tooLarge(place: string, size_bytes_max: number): ApiError {
-  return wrong(place, `is larger than ${size_bytes_max / 1_000_000} MB.`);
+  return invalidMedia(place, `is larger than ${size_bytes_max / 1_000_000} MB.`);
 }
 
 function tooMuch(parts: MediaParts, place: string): ApiError {
   const { file_bytes_max } = parts.catalog.current.settings.files;
-  return wrong(place, `and the files before it are larger than ${file_bytes_max / 1_000_000} MB together.`);
+  return invalidMedia(place, `and the files before it are larger than ${file_bytes_max / 1_000_000} MB together.`);
 }
 
-function wrong(place: string, message: string): ApiError {
+function invalidMedia(place: string, message: string): ApiError {
   return new ApiError('invalid_input', `${place} ${message}`, { param: place });
 }
 

@@ -1,4 +1,4 @@
-import { ApiError } from '../errors.ts';
+import { ApiError, invalidField } from '../errors.ts';
 import { nearest } from '../lib/edit-distance.ts';
 import { isId } from '../lib/ids.ts';
 import { isRecord } from '../lib/is-record.ts';
@@ -63,8 +63,9 @@ export function filtersOf({ models, key_ids, project_ids, pairs }: FilterFields)
   };
 }
 
-function wrong(param: string, message: string): ApiError {
-  return new ApiError('invalid_request', `${param} ${message}`, { param });
+/** Returns the error 400 for a field: `problem` is the sentence behind its name. */
+export function invalidValue(name: string, problem: string): ApiError {
+  return invalidField(name, `${name} ${problem}`);
 }
 
 function checkNames(fields: Record<string, unknown>, names: readonly string[], prefix: string): void {
@@ -80,8 +81,8 @@ function checkNames(fields: Record<string, unknown>, names: readonly string[], p
 }
 
 function readUrl(value: unknown, rules: AddressRules): string {
-  if (typeof value !== 'string' || value === '') throw wrong('url', 'must be an absolute http(s) URL.');
-  if (value.length > url_length_max) throw wrong('url', `may have at most ${url_length_max} characters.`);
+  if (typeof value !== 'string' || value === '') throw invalidValue('url', 'must be an absolute http(s) URL.');
+  if (value.length > url_length_max) throw invalidValue('url', `may have at most ${url_length_max} characters.`);
   const problem = checkUserUrl(value, rules);
   if (problem !== undefined) throw new ApiError('invalid_input', `url ${problem}`, { param: 'url' });
   return value;
@@ -90,31 +91,31 @@ function readUrl(value: unknown, rules: AddressRules): string {
 function readDescription(value: unknown): string {
   if (typeof value === 'string' && value.length <= description_length_max && !/\p{Cc}/u.test(value))
     return value.toWellFormed().trim();
-  throw wrong('description', `must be a line of at most ${description_length_max} characters.`);
+  throw invalidValue('description', `must be a line of at most ${description_length_max} characters.`);
 }
 
 function readFlag(name: string, value: unknown): boolean {
   if (typeof value === 'boolean') return value;
-  throw wrong(name, 'must be true or false.');
+  throw invalidValue(name, 'must be true or false.');
 }
 
 function readEvents(value: unknown): string[] {
   const choices = ['*', ...event_kinds.map((kind) => `${kind}.*`), ...event_types];
   const list: unknown[] = Array.isArray(value) ? value : [];
   if (list.length === 0 || list.length > list_length_max)
-    throw wrong('events', `must be a list with at least one of ${choices.join(', ')}.`);
+    throw invalidValue('events', `must be a list with at least one of ${choices.join(', ')}.`);
   for (const each of list) {
     if (typeof each === 'string' && choices.includes(each)) continue;
     const near = typeof each === 'string' ? nearest(each, choices) : undefined;
     const shown = JSON.stringify(typeof each === 'string' ? each.slice(0, 60) : typeof each);
     const hint = near === undefined ? `Use some of ${choices.join(', ')}.` : `Did you mean "${near}"?`;
-    throw wrong('events', `has ${shown}, which is no event. ${hint}`);
+    throw invalidValue('events', `has ${shown}, which is no event. ${hint}`);
   }
   return choices.filter((choice) => list.includes(choice));
 }
 
 function readFilters(value: unknown): FilterFields {
-  if (!isRecord(value)) throw wrong('filters', `must be an object with some of ${filter_names.join(', ')}.`);
+  if (!isRecord(value)) throw invalidValue('filters', `must be an object with some of ${filter_names.join(', ')}.`);
   checkNames(value, filter_names, 'filters.');
   const isProject = (text: string) => text === 'default' || isId('project', text);
   const isModel = (text: string) => text.length <= 200 && /^[\x21-\x7e]+$/.test(text);
@@ -136,7 +137,7 @@ function readTexts(
   const list: unknown[] = Array.isArray(value) ? value : [undefined];
   const texts = list.filter((each): each is string => typeof each === 'string' && fits(each));
   if (texts.length < list.length || texts.length > list_length_max)
-    throw wrong(param, `must be a list of at most ${list_length_max} ${what}.`);
+    throw invalidValue(param, `must be a list of at most ${list_length_max} ${what}.`);
   return texts.length === 0 ? null : [...new Set(texts)];
 }
 
@@ -146,6 +147,6 @@ function readPairs(value: unknown): readonly string[] | null {
   const fits = ([name, text]: [string, unknown]) =>
     name.length <= 64 && typeof text === 'string' && text.length <= 512 && !`${name}${text}`.includes('\0');
   if (!pairs || pairs.length > pairs_max || !pairs.every(fits))
-    throw wrong('filters.metadata', `must be an object of at most ${pairs_max} texts, as the metadata of a task is.`);
+    throw invalidValue('filters.metadata', `must be an object of at most ${pairs_max} texts, as the metadata of a task is.`);
   return pairs.length === 0 ? null : pairs.map((pair) => JSON.stringify(Object.fromEntries([pair])).slice(1, -1));
 }

@@ -3,7 +3,7 @@ import { ApiError } from '../errors.ts';
 import { firstIdSince, isId } from '../lib/ids.ts';
 import { isoTime } from '../lib/iso-time.ts';
 import type { Windows } from '../limits/window.ts';
-import { filtersOf, readEndpointFields } from './endpoint-fields.ts';
+import { filtersOf, invalidValue, readEndpointFields } from './endpoint-fields.ts';
 import {
   changeEndpoint,
   createEndpoint,
@@ -143,10 +143,10 @@ export async function replaySpan(app: Parts, ref: EndpointRef, replay: Replay, a
 export function readReplay(body: Body, now: Date): Replay {
   const from = readTime('from', body?.['from']);
   const to = body?.['to'] === undefined ? now : readTime('to', body['to']);
-  if (from >= to) throw wrong('to', 'must be later than from.');
+  if (from >= to) throw invalidValue('to', 'must be later than from.');
   const { which = 'failed', dry_run = false } = body ?? {};
-  if (which !== 'failed' && which !== 'all') throw wrong('which', 'must be failed or all.');
-  if (typeof dry_run !== 'boolean') throw wrong('dry_run', 'must be true or false.');
+  if (which !== 'failed' && which !== 'all') throw invalidValue('which', 'must be failed or all.');
+  if (typeof dry_run !== 'boolean') throw invalidValue('dry_run', 'must be true or false.');
   return { from, to, which, dry_run };
 }
 
@@ -154,11 +154,7 @@ function readTime(name: string, value: unknown): Date {
   const time = typeof value === 'string' ? isoTime(value) : undefined;
   // Ids have no times before 1970, and none after the year 10889.
   if (time && time.getTime() >= 0 && time.getUTCFullYear() < 10_000) return time;
-  throw wrong(name, 'must be a time such as 2026-01-31T12:00:00Z.');
-}
-
-function wrong(param: string, message: string): ApiError {
-  return new ApiError('invalid_request', `${param} ${message}`, { param });
+  throw invalidValue(name, 'must be a time such as 2026-01-31T12:00:00Z.');
 }
 
 /** Throws ApiError 404. */

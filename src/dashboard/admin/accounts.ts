@@ -15,7 +15,7 @@ import { audit } from '../../accounts/audit.ts';
 import type { SessionCall } from '../../http/endpoint.ts';
 import { keys_channel } from '../../app/channels.ts';
 import type { Queryable, Db } from '../../db/database.ts';
-import { ApiError } from '../../errors.ts';
+import { ApiError, invalidField } from '../../errors.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { isId } from '../../lib/ids.ts';
 import { whileLeased } from '../../leases/while-leased.ts';
@@ -23,7 +23,7 @@ import { balanceOf, creditManually, setLimit } from '../../money/ledger.ts';
 import { balanceView, costView, exact, parseMoney, type Money } from '../../money/money.ts';
 import { usageOf } from '../../money/usage.ts';
 import { countedFailures, clearFailures } from '../../tasks/pause.ts';
-import { readBodyFields, wrong } from '../body-fields.ts';
+import { readBodyFields } from '../body-fields.ts';
 import { key_filters, limitText, readKeyPage, readLimit } from '../keys.ts';
 import { session_endpoint } from '../page.ts';
 import type { AdminAccount, AdminAccountNames, AdminAccountPage, AdminAccounts } from '../views/admin.ts';
@@ -44,7 +44,7 @@ export const admin_accounts = session_endpoint(
   'operator',
   async (app, { query }) => {
     const after = query.get('after');
-    if (after !== undefined && !isId('acct', after)) throw wrong('after', 'after must be the id of an account.');
+    if (after !== undefined && !isId('acct', after)) throw invalidField('after', 'after must be the id of an account.');
     const search = query.get('search')?.trim().slice(0, 100) ?? '';
     const accounts = await searchAccounts(app.db, { search, after, limit: page_size + 1 });
     const shown = accounts.slice(0, page_size);
@@ -129,7 +129,7 @@ async function accountIn(db: Db, { params }: SessionCall): Promise<Account> {
 function readAmount(body: SessionCall['body'], name: string): Money {
   const amount = parseMoney(String(body?.[name] ?? ''));
   if (amount !== undefined) return amount;
-  throw wrong(name, `${name} must be a decimal such as 25.00, with at most six fraction digits.`);
+  throw invalidField(name, `${name} must be a decimal such as 25.00, with at most six fraction digits.`);
 }
 
 export const admin_create_account = session_endpoint(
@@ -142,7 +142,7 @@ export const admin_create_account = session_endpoint(
     const currency = fields.oneOf('currency', [...currencies.keys()]);
     const name = fields.text('name', 200);
     const initial_credit = call.body?.['credit'] === undefined ? 0n : readAmount(call.body, 'credit');
-    if (initial_credit < 0n) throw wrong('credit', 'credit must not be negative.');
+    if (initial_credit < 0n) throw invalidField('credit', 'credit must not be negative.');
     const now = new Date(app.clock.now());
     const account = await createAccount(app.db, { name, currency, initial_credit }, now);
     await noteOn(app, call, account.id, {
@@ -185,7 +185,7 @@ export const admin_credit = session_endpoint(
     const account = await accountIn(app.db, call);
     const fields = readBodyFields(call.body);
     const amount = readAmount(call.body, 'amount');
-    if (amount === 0n) throw wrong('amount', 'amount must not be zero.');
+    if (amount === 0n) throw invalidField('amount', 'amount must not be zero.');
     const reason = fields.text('reason', 500);
     const ref = fields.optionalText('ref', 100) ?? randomUUID();
     const type = amount > 0n ? 'topup' : 'adjustment';
@@ -203,12 +203,12 @@ export const admin_credit = session_endpoint(
       }),
     );
     if (outcome === 'leased') {
-      throw wrong('amount', 'The service has reserved the money for calls. Try again in a few seconds.');
+      throw invalidField('amount', 'The service has reserved the money for calls. Try again in a few seconds.');
     }
     if (outcome === 'insufficient') {
-      throw wrong('amount', `Only ${exact(available)} ${account.currency} is available. Nothing was booked.`);
+      throw invalidField('amount', `Only ${exact(available)} ${account.currency} is available. Nothing was booked.`);
     }
-    if (outcome === 'too_large') throw wrong('amount', 'The balance would be larger than any balance may be.');
+    if (outcome === 'too_large') throw invalidField('amount', 'The balance would be larger than any balance may be.');
     if (outcome === 'conflict') throw new ApiError('conflict', 'This was booked before, with another amount.');
     if (outcome === 'elsewhere') {
       throw new ApiError('conflict', 'This reference was booked before, for another account. Nothing was booked.');
@@ -256,7 +256,7 @@ export const admin_limit_key = session_endpoint(
   async (app, call) => {
     const account = await accountIn(app.db, call);
     const limit = readLimit(call.body);
-    if (limit === undefined) throw wrong('limit', 'limit must be an amount, or null for no limit.');
+    if (limit === undefined) throw invalidField('limit', 'limit must be an amount, or null for no limit.');
     const { key: key_id = '' } = call.params;
     const key = isId('key', key_id) ? await findKey(app.db, key_id, account.id) : undefined;
     if (!key || !(await setLimit(app.db, key.id, limit))) throw new ApiError('not_found', 'There is no such key.');

@@ -1,3 +1,4 @@
+import { invalidField } from '../../errors.ts';
 import { accountNames } from '../../accounts/accounts.ts';
 import { callView, readLabels } from '../../api/calls.ts';
 import { readAllLines, readLines } from '../../chat/activity.ts';
@@ -7,7 +8,6 @@ import { moment, oneOf, timeRange } from '../../http/query.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { isId } from '../../lib/ids.ts';
 import { lastRoutes, type AllFilter } from '../../tasks/list.ts';
-import { wrong } from '../body-fields.ts';
 import { session_endpoint } from '../page.ts';
 import type { AdminCall, AdminCalls } from '../views/admin.ts';
 
@@ -50,7 +50,7 @@ async function handleCalls({ db, clock }: Parts, { query: values }: SessionCall)
   const to = new Date(clock.now() + ahead_ms);
   const range = timeRange(values, { from: (end) => new Date(end.getTime() - day_ms), to });
   if (range.to.getTime() - range.from.getTime() > range_ms_max + ahead_ms)
-    throw wrong('from', 'from and to may be at most 31 days apart.');
+    throw invalidField('from', 'from and to may be at most 31 days apart.');
   const account_id = values.get('account');
   const read = account_id === undefined ? readOfAll(db, values, range) : readOfAccount(db, account_id, values, range);
   const { rows, has_more } = await read;
@@ -73,7 +73,7 @@ async function readOfAll(db: Db, values: Query, range: Range): Promise<Page> {
   const { of, error_type, http_status, end_user, tag, metadata = {}, ...filter } = readFilter(values);
   const needing = { user: end_user, tag, metadata: Object.keys(metadata)[0] };
   for (const [name, value] of Object.entries(needing)) {
-    if (value !== undefined) throw wrong(name, `${name} needs account: it is found within one account.`);
+    if (value !== undefined) throw invalidField(name, `${name} needs account: it is found within one account.`);
   }
   const { lines, has_more } = await readAllLines(db, {
     ...filter,
@@ -128,9 +128,9 @@ function readFilter(values: Query) {
 function placeIn(values: Query): AllFilter['after'] {
   const [id, created_at] = [values.get('after'), moment(values, 'after_time')];
   if (id === undefined && !created_at) return undefined;
-  if (!created_at) throw wrong('after_time', 'after needs after_time, the time at which that one was created.');
+  if (!created_at) throw invalidField('after_time', 'after needs after_time, the time at which that one was created.');
   if (id !== undefined && (isId('task', id) || isId('req', id))) return { created_at, id };
-  throw wrong('after', 'after must be the id of a task or of a call.');
+  throw invalidField('after', 'after must be the id of a task or of a call.');
 }
 
 function renderCall({ account_id, route, call }: Row, names: ReadonlyMap<string, string>): AdminCall {

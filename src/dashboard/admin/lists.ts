@@ -5,7 +5,7 @@ import { audit } from '../../accounts/audit.ts';
 import type { Query } from '../../http/endpoint.ts';
 import { moment, oneOf } from '../../http/query.ts';
 import { chatFailuresByRoute } from '../../chat/failures.ts';
-import { ApiError } from '../../errors.ts';
+import { ApiError, invalidField } from '../../errors.ts';
 import { isId } from '../../lib/ids.ts';
 import { margin_groups, marginsOf, type MarginGroup, type MarginRow } from '../../money/margins.ts';
 import { costView, exact } from '../../money/money.ts';
@@ -14,7 +14,6 @@ import { resend } from '../../webhooks/manual.ts';
 import { findDelivery, listDeliveries } from '../../webhooks/delivery.ts';
 import { csvAnswer, type Cell } from '../csv.ts';
 import { renderDelivery } from '../deliveries.ts';
-import { wrong } from '../body-fields.ts';
 import { session_endpoint } from '../page.ts';
 import type { Page } from '../views/activity.ts';
 import type { AdminDelivery, AdminFailure, AdminFailures, AdminMargin, AdminMargins } from '../views/admin.ts';
@@ -52,7 +51,7 @@ export async function marginViews(db: Db, month: string, by: MarginGroup): Promi
 
 function marginsQuery({ clock }: { clock: Clock }, query: Query): { month: string; by: MarginGroup } {
   const month = query.get('month') ?? monthOf(new Date(clock.now())).slice(0, 7);
-  if (!/^20\d\d-(0[1-9]|1[0-2])$/.test(month)) throw wrong('month', 'month must be written as 2026-11.');
+  if (!/^20\d\d-(0[1-9]|1[0-2])$/.test(month)) throw invalidField('month', 'month must be written as 2026-11.');
   return { month, by: oneOf(query, 'by', margin_groups) ?? 'model' };
 }
 
@@ -143,7 +142,7 @@ export const admin_deliveries = session_endpoint(
   'operator',
   async (app, { query }) => {
     const [account_id, after] = [query.get('account'), query.get('after')];
-    if (after !== undefined && !isId('dlv', after)) throw wrong('after', 'after must be the id of a delivery.');
+    if (after !== undefined && !isId('dlv', after)) throw invalidField('after', 'after must be the id of a delivery.');
     const standing = oneOf(query, 'state', ['waiting', 'retrying', 'delivered', 'dropped']);
     const { lines, has_more } = await listDeliveries(app.db, {
       limit: page_size,

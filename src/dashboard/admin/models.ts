@@ -13,10 +13,9 @@ import {
   type OverrideWatcher,
 } from '../../catalog/overrides.ts';
 import type { Queryable, Db } from '../../db/database.ts';
-import { ApiError } from '../../errors.ts';
+import { ApiError, invalidField } from '../../errors.ts';
 import { openRoutes, routeName, type OpenRouteView, type Standing } from '../../routing/health.ts';
 import { runsByRoute } from '../../tasks/overview.ts';
-import { wrong } from '../body-fields.ts';
 import { note } from '../note.ts';
 import { changeAsOperator, type OperatorChange } from '../operator-change.ts';
 import { session_endpoint } from '../page.ts';
@@ -94,7 +93,7 @@ function renderRoute(model: Model, route: Route, { troubles, running }: ModelCon
 /** The model that the body names. Ids have slashes, so they are no part of a path. */
 export function modelIn({ catalog }: { catalog: CatalogHolder }, { body }: Pick<SessionCall, 'body'>): Model {
   const id = body?.['model'];
-  if (typeof id !== 'string') throw wrong('model', 'model must be the id of a model.');
+  if (typeof id !== 'string') throw invalidField('model', 'model must be the id of a model.');
   const model = catalog.current.models.get(id);
   if (!model) throw new ApiError('not_found', 'There is no such model.', { param: 'model' });
   return model;
@@ -103,7 +102,7 @@ export function modelIn({ catalog }: { catalog: CatalogHolder }, { body }: Pick<
 /** The route of this model that the body names. */
 export function routeIn(model: Model, { body }: Pick<SessionCall, 'body'>): Route {
   const id = body?.['route'];
-  if (typeof id !== 'string') throw wrong('route', 'route must be the id of a route.');
+  if (typeof id !== 'string') throw invalidField('route', 'route must be the id of a route.');
   const route = allRoutes(model).find((each) => each.id === id);
   if (!route) throw new ApiError('not_found', 'There is no such route.', { param: 'route' });
   return route;
@@ -111,7 +110,7 @@ export function routeIn(model: Model, { body }: Pick<SessionCall, 'body'>): Rout
 
 function flagIn({ body }: SessionCall, name: string): boolean {
   const flag = body?.[name];
-  if (typeof flag !== 'boolean') throw wrong(name, `${name} must be true or false.`);
+  if (typeof flag !== 'boolean') throw invalidField(name, `${name} must be true or false.`);
   return flag;
 }
 
@@ -152,7 +151,7 @@ export const admin_order_routes = session_endpoint(
     const route_ids = allRoutes(model).map(({ id }) => id);
     const ids = Array.isArray(requested) ? route_ids.filter((id) => requested.includes(id)) : [];
     if (!Array.isArray(requested) || ids.length !== requested.length) {
-      throw wrong('routes', `routes must be a list with each of these at most once: ${route_ids.join(', ')}.`);
+      throw invalidField('routes', `routes must be a list with each of these at most once: ${route_ids.join(', ')}.`);
     }
     const routes = ids.toSorted((a, b) => requested.indexOf(a) - requested.indexOf(b));
     const audit_entry = { action: 'model.order', subject: model.id, details: { before: route_ids, routes } };
@@ -174,7 +173,7 @@ export const admin_drain_route = session_endpoint('POST', '/dash/admin/routes/dr
 /** Lets a route be used again at once, whatever it did. */
 export const admin_reset_route = session_endpoint('POST', '/dash/admin/routes/reset', 'operator', async (app, call) => {
   const route = call.body?.['route'];
-  if (typeof route !== 'string') throw wrong('route', 'route must be the name of a route.');
+  if (typeof route !== 'string') throw invalidField('route', 'route must be the name of a route.');
   await app.health.reset(route);
   await note(app, call, 'route.reset', route);
   return { status: 200, body: { ok: true } };

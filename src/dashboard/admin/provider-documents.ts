@@ -1,3 +1,4 @@
+import { invalidField } from '../../errors.ts';
 import { addModels, type AddedModel, type AddedProvider } from '../../catalog/added/rows.ts';
 import { isMediaKind, kinds, type Json } from '../../catalog/model.ts';
 import type { SessionCall } from '../../http/endpoint.ts';
@@ -15,7 +16,7 @@ import {
 import { priceIn } from './provider-models.ts';
 import { changeAdded, providerIn, reading, storedKey, type OfferParts } from './providers.ts';
 import { configOf } from '../provider-offer.ts';
-import { readBodyFields, wrong } from '../body-fields.ts';
+import { readBodyFields } from '../body-fields.ts';
 import { session_endpoint } from '../page.ts';
 import type { DocumentFieldView, DocumentView, ModelsAdded } from '../views/admin-providers.ts';
 
@@ -69,7 +70,7 @@ export const admin_add_document = session_endpoint(
     await changeAdded(app, call, audit_entry, async (tx, now) => {
       const [taken] = await addModels(tx, [row], now);
       if (taken !== undefined)
-        throw wrong('id', `${taken} was added over another provider already. Choose another id.`);
+        throw invalidField('id', `${taken} was added over another provider already. Choose another id.`);
     });
     const view: ModelsAdded = { added: [entry.id] };
     return { status: 201, body: view };
@@ -86,7 +87,7 @@ async function factsOf(app: OfferParts, provider: AddedProvider, document: Json)
 function documentsOf({ entry }: AddedProvider): Documents {
   const documents = adapters[entry.adapter]?.documents;
   if (documents) return documents;
-  throw wrong('document', 'The models of this provider are in its list.');
+  throw invalidField('document', 'The models of this provider are in its list.');
 }
 
 /** A document is sent as its text, or as what is in it. */
@@ -97,8 +98,8 @@ function documentIn({ body }: SessionCall, { noun }: Documents): Json {
     new JsonShape().add(Buffer.from(value));
     return JSON.parse(value);
   } catch (error) {
-    if (error instanceof JsonTooComplex) throw wrong('document', `The ${noun} ${error.what}.`);
-    throw wrong('document', `This is no JSON. Paste the whole ${noun}, as it was exported.`);
+    if (error instanceof JsonTooComplex) throw invalidField('document', `The ${noun} ${error.what}.`);
+    throw invalidField('document', `This is no JSON. Paste the whole ${noun}, as it was exported.`);
   }
 }
 
@@ -109,17 +110,17 @@ function modelIn(body: SessionCall['body']): DocumentModel {
   const kind = texts.oneOf('kind', kinds.filter(isMediaKind));
   const name = texts.optionalText('name', 200);
   const fields: unknown = body?.['fields'];
-  if (!Array.isArray(fields) || fields.length > fields_max) throw wrong('fields', `Tick at most ${fields_max} fields.`);
+  if (!Array.isArray(fields) || fields.length > fields_max) throw invalidField('fields', `Tick at most ${fields_max} fields.`);
   return { id: texts.text('id', 100), ...(name !== undefined && { name }), kind, fields: fields.map(fieldIn) };
 }
 
 function fieldIn(value: unknown): ChosenField {
   const { target, name, maximum } = isRecord(value) ? value : {};
   if (typeof target !== 'string' || typeof name !== 'string')
-    throw wrong('fields', 'Each field needs its place and a name.');
+    throw invalidField('fields', 'Each field needs its place and a name.');
   if (maximum === undefined || maximum === null) return { target, name };
   if (typeof maximum !== 'number' || !Number.isFinite(maximum))
-    throw wrong('fields', `The most of ${name} must be a number.`);
+    throw invalidField('fields', `The most of ${name} must be a number.`);
   return { target, name, maximum };
 }
 
@@ -127,6 +128,6 @@ async function orRefusal<T>(work: () => T | Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
-    throw error instanceof DocumentError ? wrong(error.field, error.message) : error;
+    throw error instanceof DocumentError ? invalidField(error.field, error.message) : error;
   }
 }

@@ -13,8 +13,7 @@ import type { SessionCall } from '../../http/endpoint.ts';
 import { isRecord } from '../../lib/is-record.ts';
 import { adapters } from '../../providers/index.ts';
 import { unlistedModel, type Naming, type OfferedModel } from '../../providers/offer/offer.ts';
-import { ApiError } from '../../errors.ts';
-import { wrong } from '../body-fields.ts';
+import { ApiError, invalidField } from '../../errors.ts';
 import { changeAdded, marginIn, providerIn, reading, storedKey, type OfferParts } from './providers.ts';
 import { session_endpoint } from '../page.ts';
 import { priceViews, readOffer, shippedOffer, usdRate } from '../provider-offer.ts';
@@ -136,7 +135,7 @@ export const admin_add_models = session_endpoint(
     await changeAdded(app, call, audit_entry, async (tx, now) => {
       const [taken] = await addModels(tx, rows, now);
       if (taken !== undefined)
-        throw wrong(
+        throw invalidField(
           'models',
           `${taken} was added over another provider already. Remove it there, or give this provider a prefix.`,
         );
@@ -150,7 +149,7 @@ export const admin_add_models = session_endpoint(
 function wantedIn(body: SessionCall['body']): Choice[] {
   const models = body?.['models'];
   if (!Array.isArray(models) || models.length === 0 || models.length > models_max)
-    throw wrong('models', `Choose 1 to ${models_max} models.`);
+    throw invalidField('models', `Choose 1 to ${models_max} models.`);
   const chosen_models = models.map((model: unknown): Choice => {
     const upstream_model = isRecord(model) ? model['upstream_model'] : undefined;
     if (
@@ -158,7 +157,7 @@ function wantedIn(body: SessionCall['body']): Choice[] {
       typeof upstream_model !== 'string' ||
       !/^[^\s\0](?:[^\t\n\r\0]{0,198}[^\s\0])?$/.test(upstream_model)
     )
-      throw wrong('models', 'Each model needs its name at the provider: 1 to 200 characters.');
+      throw invalidField('models', 'Each model needs its name at the provider: 1 to 200 characters.');
     const kind = choosable_kinds.find((each) => each === model['kind']);
     return {
       upstream_model,
@@ -167,7 +166,7 @@ function wantedIn(body: SessionCall['body']): Choice[] {
     };
   });
   const names = new Set(chosen_models.map(({ upstream_model }) => upstream_model));
-  if (names.size < chosen_models.length) throw wrong('models', 'Each model can be chosen once.');
+  if (names.size < chosen_models.length) throw invalidField('models', 'Each model can be chosen once.');
   return chosen_models;
 }
 
@@ -178,21 +177,21 @@ const rows_max = 12;
 export function priceIn(value: unknown, model: string, field: 'price' | 'list_price' = 'price'): PriceEntry[] {
   const rows: readonly unknown[] = Array.isArray(value) ? value : [];
   if (rows.length === 0 || rows.length > rows_max)
-    throw wrong(field, `The price of ${model} needs at least one amount.`);
+    throw invalidField(field, `The price of ${model} needs at least one amount.`);
   return rows.map((row) => {
     const { unit, amount, per } = isRecord(row) ? row : {};
     const own_unit = units.find((each): each is Unit => each === unit);
     const is_count = typeof per === 'number' && Number.isSafeInteger(per) && per >= 1 && per <= 1_000_000_000;
-    if (own_unit === undefined || !is_count) throw wrong(field, `The price of ${model} is for no unit that there is.`);
+    if (own_unit === undefined || !is_count) throw invalidField(field, `The price of ${model} is for no unit that there is.`);
     if (typeof amount !== 'string' || !amount_form.test(amount))
-      throw wrong(field, `The price of ${model} must be a decimal such as 0.25; 0 makes it free.`);
+      throw invalidField(field, `The price of ${model} must be a decimal such as 0.25; 0 makes it free.`);
     return { unit: own_unit, amount, per };
   });
 }
 
 function shippedRow(provider: AddedProvider, { upstream_model, price }: Choice): AddedModel {
   if (!shippedOffer(provider).some(({ id }) => id === upstream_model))
-    throw wrong('models', `${upstream_model} is not in the default catalogue of this version.`);
+    throw invalidField('models', `${upstream_model} is not in the default catalogue of this version.`);
   const id = provider.prefix + upstream_model;
   return { id, provider: provider.name, entry: null, shipped: upstream_model, margin: null, price };
 }
@@ -213,11 +212,11 @@ async function listedRows(
     const listed = by_name.get(upstream_model);
     const chosen_kind = kind ?? listed?.kind;
     if (chosen_kind === undefined || (!listed && kind === undefined))
-      throw wrong('models', `${upstream_model} is not in the provider's list, or of no kind that can be added.`);
-    if (!listed && hasWholeList(provider)) throw wrong('models', `${upstream_model} is not in the provider's list.`);
+      throw invalidField('models', `${upstream_model} is not in the provider's list, or of no kind that can be added.`);
+    if (!listed && hasWholeList(provider)) throw invalidField('models', `${upstream_model} is not in the provider's list.`);
     const model = listed ?? unlistedModel(upstream_model, kind ?? 'chat');
     const entry = model.entry(namingOf(provider), chosen_kind);
-    if (!entry) throw wrong('models', `${upstream_model} cannot be added as a model of kind ${chosen_kind}.`);
+    if (!entry) throw invalidField('models', `${upstream_model} cannot be added as a model of kind ${chosen_kind}.`);
     return { id: entry.id, provider: provider.name, entry, shipped: null, margin: null, price };
   });
 }
@@ -227,11 +226,11 @@ function refuseFree({ id, entry, price }: AddedModel, rate: string | null): void
   if (price !== null) return;
   if (rate === null) throw typed(id);
   if (entry !== null && (entry.price ?? []).length === 0)
-    throw wrong('price', `The list has no price of ${id}. Type one; 0 makes it free.`);
+    throw invalidField('price', `The list has no price of ${id}. Type one; 0 makes it free.`);
 }
 
 function typed(id: string): ApiError {
-  return wrong(
+  return invalidField(
     'price',
     `List prices are in ${list_currency}, which is not among the currencies here. Type the price of ${id}.`,
   );
@@ -241,7 +240,7 @@ function typed(id: string): ApiError {
 function entryAt(row: AddedModel, rows: PriceEntry[] | null): ModelEntry | null {
   const { entry } = row;
   if (entry === null || !mayTypeListPrice(row))
-    throw wrong('list_price', `${row.id} has a list price. Only the price for callers can be typed.`);
+    throw invalidField('list_price', `${row.id} has a list price. Only the price for callers can be typed.`);
   const price = rows ?? [];
   return { ...entry, price, routes: entry.routes.map((route) => ({ ...route, cost: price })) };
 }

@@ -25,8 +25,8 @@ import type { Clock } from '../../lib/clock.ts';
 import type { Guard } from '../../net/guard.ts';
 import type { SessionCall } from '../../http/endpoint.ts';
 import { adapters } from '../../providers/index.ts';
-import { ApiError } from '../../errors.ts';
-import { readBodyFields, wrong } from '../body-fields.ts';
+import { ApiError, invalidField } from '../../errors.ts';
+import { readBodyFields } from '../body-fields.ts';
 import { changeAsOperator, type OperatorChange } from '../operator-change.ts';
 import { session_endpoint } from '../page.ts';
 import { checksKeys, noProvider, priceViews, readOffer, usdRate } from '../provider-offer.ts';
@@ -168,7 +168,7 @@ export const admin_add_provider = session_endpoint(
     const { action, subject } = { action: 'provider.add', subject: name };
     await changeAdded(app, call, { action, subject, details }, async (tx, now) => {
       if (!(await addProvider(tx, app.content_keys, added, now))) {
-        throw wrong('name', `A provider ${name} was added already. Choose another name.`);
+        throw invalidField('name', `A provider ${name} was added already. Choose another name.`);
       }
     });
     const view: ProviderAdded = { name, is_checked: offer !== undefined && api_key !== undefined && checksKeys(added) };
@@ -187,17 +187,17 @@ function newProvider(catalog: Catalog, { body }: SessionCall): NewProvider {
   const preset = fields.optionalText('preset', 64) ?? null;
   const name = fields.optionalText('name', 64) ?? preset ?? '';
   if (!name_form.test(name))
-    throw wrong('name', 'The name must have 1 to 64 lower-case letters, digits, dashes and underscores.');
+    throw invalidField('name', 'The name must have 1 to 64 lower-case letters, digits, dashes and underscores.');
   if (name === sandbox_name)
-    throw wrong('name', `The name ${name} belongs to the built-in sandbox. Choose another name.`);
+    throw invalidField('name', `The name ${name} belongs to the built-in sandbox. Choose another name.`);
   if (catalog.file_providers.includes(name))
-    throw wrong(
+    throw invalidField(
       'name',
       `medley.yaml has a provider ${name}, which would be used in place of this one. Choose another name.`,
     );
   const entry = entryIn(preset, body);
   const api_key = keyIn(body);
-  if (api_key === undefined && wantsKey(preset)) throw wrong('api_key', 'Paste the key of the provider.');
+  if (api_key === undefined && wantsKey(preset)) throw invalidField('api_key', 'Paste the key of the provider.');
   const default_prefix =
     preset !== null && defaultProviders()[preset] ? '' : (knownPresets()[preset ?? '']?.prefix ?? `${name}/`);
   const prefix = body?.['prefix'] === undefined ? default_prefix : prefixIn(body['prefix']);
@@ -213,10 +213,10 @@ function entryIn(preset: string | null, body: SessionCall['body']): ProviderEntr
   const shipped = preset === null ? undefined : defaultProviders()[preset];
   if (shipped) return hasAddress(preset) ? addressIn(withoutKey(shipped), body) : withoutKey(shipped);
   const server = preset === null ? undefined : knownPresets()[preset]?.provider;
-  if (preset !== null && !server) throw wrong('preset', 'preset must be one of the providers that are known.');
+  if (preset !== null && !server) throw invalidField('preset', 'preset must be one of the providers that are known.');
   const protocol = server?.adapter ?? body?.['adapter'];
   const adapter = protocols().find((each) => each.name === protocol)?.name;
-  if (adapter === undefined) throw wrong('adapter', 'Choose the protocol that the server speaks.');
+  if (adapter === undefined) throw invalidField('adapter', 'Choose the protocol that the server speaks.');
   return addressIn({ ...withoutKey(server ?? { adapter }), adapter }, body);
 }
 
@@ -234,9 +234,9 @@ function withoutKey(entry: ProviderEntry): ProviderEntry {
 /** The entry with the address of the body, if it has one. */
 function addressIn(entry: ProviderEntry, body: SessionCall['body']): ProviderEntry {
   const { base_url = entry.base_url, allow_private = entry.allow_private ?? false } = body ?? {};
-  if (typeof allow_private !== 'boolean') throw wrong('allow_private', 'allow_private must be true or false.');
+  if (typeof allow_private !== 'boolean') throw invalidField('allow_private', 'allow_private must be true or false.');
   if (typeof base_url !== 'string' || !isAddress(base_url.trim()))
-    throw wrong('base_url', 'Enter an address such as https://api.example.com/v1, without a key in it.');
+    throw invalidField('base_url', 'Enter an address such as https://api.example.com/v1, without a key in it.');
   const { allow_private: _, ...rest } = entry;
   return { ...rest, base_url: base_url.trim().replace(/\/+$/, ''), ...(allow_private && { allow_private }) };
 }
@@ -253,19 +253,19 @@ function keyIn(body: SessionCall['body']): string | undefined {
   if (value === undefined || value === null || (typeof value === 'string' && value.trim() === '')) return undefined;
   const text = typeof value === 'string' ? value.trim() : '';
   if (text.length <= key_length_max && /^[\x21-\x7e]{8,}$/.test(text)) return text;
-  throw wrong('api_key', 'This is no key: a key has at least 8 characters, and no spaces between them.');
+  throw invalidField('api_key', 'This is no key: a key has at least 8 characters, and no spaces between them.');
 }
 
 /** A margin in percent, as a factor. */
 export function marginIn(value: unknown): string {
   const factor = typeof value === 'string' || typeof value === 'number' ? factorOf(String(value)) : undefined;
   if (factor !== undefined) return factor;
-  throw wrong('margin', 'Enter a percentage such as 20 or 7.5.');
+  throw invalidField('margin', 'Enter a percentage such as 20 or 7.5.');
 }
 
 function prefixIn(value: unknown): string {
   if (typeof value === 'string' && /^(?:[A-Za-z0-9._:-]{1,40}\/)?$/.test(value)) return value;
-  throw wrong('prefix', 'Enter nothing, or letters and digits with a slash at the end, such as groq/.');
+  throw invalidField('prefix', 'Enter nothing, or letters and digits with a slash at the end, such as groq/.');
 }
 
 /** Changes the key, the address or the margin of a provider, or switches it off or on. A new key or address is tried first. */
@@ -280,7 +280,7 @@ export const admin_change_provider = session_endpoint(
     const api_key = keyIn(body);
     const has_address = body?.['base_url'] !== undefined || body?.['allow_private'] !== undefined;
     if (has_address && !hasAddress(provider.preset))
-      throw wrong('base_url', 'The address of this provider comes with Medley.');
+      throw invalidField('base_url', 'The address of this provider comes with Medley.');
     const entry = has_address ? addressIn(provider.entry, body) : undefined;
     if (entry && api_key === undefined) keepFromOthers(provider, entry);
     const margin = body?.['margin'] === undefined ? undefined : marginIn(body['margin']);
@@ -315,13 +315,13 @@ export const admin_change_provider = session_endpoint(
 function keepFromOthers({ entry, last_four }: AddedProvider, { base_url }: ProviderEntry): void {
   const originOf = (url: string | undefined) => (url === undefined ? undefined : new URL(url).origin);
   if (last_four === null || originOf(entry.base_url) === originOf(base_url)) return;
-  throw wrong('api_key', 'Paste the key again: the stored one is not sent to another address.');
+  throw invalidField('api_key', 'Paste the key again: the stored one is not sent to another address.');
 }
 
 function flagIn(body: SessionCall['body'], name: string): boolean | undefined {
   const value = body?.[name];
   if (value === undefined || typeof value === 'boolean') return value;
-  throw wrong(name, `${name} must be true or false.`);
+  throw invalidField(name, `${name} must be true or false.`);
 }
 
 /** Removes a provider with its models. */

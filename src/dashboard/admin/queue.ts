@@ -3,11 +3,11 @@ import { audit } from '../../accounts/audit.ts';
 import type { SessionCall } from '../../http/endpoint.ts';
 import type { Queryable, Db } from '../../db/database.ts';
 import type { NodeView, Engine } from '../../queue/queue.ts';
-import { ApiError } from '../../errors.ts';
+import { ApiError, invalidField } from '../../errors.ts';
 import { exact } from '../../money/money.ts';
 import { failManually } from '../../tasks/manual.ts';
 import { findTask } from '../../tasks/list.ts';
-import { readBodyFields, wrong } from '../body-fields.ts';
+import { readBodyFields } from '../body-fields.ts';
 import type { OperatorChange } from '../operator-change.ts';
 import { session_endpoint } from '../page.ts';
 import type { AdminQueue } from '../views/admin.ts';
@@ -77,7 +77,7 @@ export const admin_pause_node = session_endpoint(
   async (app, call) => {
     const { id = '' } = call.params;
     const paused = call.body?.['paused'];
-    if (typeof paused !== 'boolean') throw wrong('paused', 'paused must be true or false.');
+    if (typeof paused !== 'boolean') throw invalidField('paused', 'paused must be true or false.');
     const audit_entry = { action: paused ? 'worker.pause' : 'worker.resume', subject: id };
     const is_there = await change(app, call, audit_entry, (tx) => app.engine.pause(tx, id, paused));
     if (!is_there) throw new ApiError('not_found', 'This process no longer exists.');

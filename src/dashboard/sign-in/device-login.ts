@@ -2,12 +2,12 @@ import { decideDeviceLogin, findDeviceLogin, type GivenKey } from '../../account
 import { KeyRuleError } from '../../accounts/key-rule-error.ts';
 import { readExpiry } from '../../accounts/key-rules.ts';
 import type { Db } from '../../db/database.ts';
-import { ApiError } from '../../errors.ts';
+import { ApiError, invalidField } from '../../errors.ts';
 import type { SessionCall } from '../../http/endpoint.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Backoff } from '../../limits/backoff.ts';
 import { networkOf } from '../../net/address.ts';
-import { readBodyFields, wrong } from '../body-fields.ts';
+import { readBodyFields } from '../body-fields.ts';
 import { limitText, readLimit } from '../keys.ts';
 import { note } from '../note.ts';
 import { account_endpoint, session_endpoint } from '../page.ts';
@@ -106,7 +106,7 @@ function readEnd(value: unknown, now: Date): Date | null {
   try {
     return value === undefined ? null : readExpiry(value, now);
   } catch (error) {
-    if (error instanceof KeyRuleError) throw wrong('expires_at', `expires_at ${error.message}`);
+    if (error instanceof KeyRuleError) throw invalidField('expires_at', `expires_at ${error.message}`);
     throw error;
   }
 }

@@ -14,9 +14,9 @@ import type { SignInSettings } from '../../accounts/sign-in/settings.ts';
 import { checkOrigin } from '../../accounts/person.ts';
 import { checkFactorChange, checkProof } from '../../accounts/sign-in/proof.ts';
 import type { Answer, Endpoint, PublicCall, RequestHead } from '../../http/endpoint.ts';
-import { ApiError } from '../../errors.ts';
+import { ApiError, invalidField } from '../../errors.ts';
 import { isRecord } from '../../lib/is-record.ts';
-import { readBodyFields, wrong } from '../body-fields.ts';
+import { readBodyFields } from '../body-fields.ts';
 import { emailIn, takeAttempt, type SignInParts } from './login-tries.ts';
 import { tellByMail } from './security-mail.ts';
 
@@ -184,7 +184,7 @@ async function tell(app: Parts, { path, session: { user }, address }: Done): Pro
 /** Checks values that the library would store or look up unchecked. */
 function checkedBody(path: string, { body, body_bytes }: PublicCall): Buffer {
   for (const [name, value] of Object.entries(body ?? {}))
-    if (typeof value === 'string' && value.includes('\0')) throw wrong(name, `${name} must not have NUL in it.`);
+    if (typeof value === 'string' && value.includes('\0')) throw invalidField(name, `${name} must not have NUL in it.`);
   const asBytes = (value: object) => Buffer.from(JSON.stringify(value));
   if (path === '/update-user') return asBytes({ name: readBodyFields(body).text('name', 100) });
   // A new password ends all sessions: with this the library begins a new one here.

@@ -4,7 +4,7 @@ import { openUpstream, type Answer, type Upstream } from '../../http/http.ts';
 import { optionProblems } from '../../http/options.ts';
 import { countIn, objectIn, textIn, textsOf } from '../../http/reading.ts';
 import { upstreamErrorOf } from '../../http/refusal.ts';
-import { InputRefused, type Adapter, type AdapterParts, type Provider } from '../../provider.ts';
+import { refusedField, type Adapter, type AdapterParts, type Provider } from '../../provider.ts';
 import type { RunContext, RunRequest, RunState } from '../../provider.ts';
 import { machineId, submissionOf } from './body.ts';
 import { listModels } from './list.ts';
@@ -88,7 +88,7 @@ function refusalOf(upstream: Upstream, { input }: RunRequest, answer: Answer): E
   const { message } = upstreamErrorOf(answer.bytes.toString('utf8'));
   const fields = field_errors.find(([pattern]) => pattern.test(message))?.[1] ?? [];
   const field = fields.find((name) => input[name] !== undefined && input[name] !== null);
-  if (field !== undefined) return new InputRefused('invalid_request', `${field}: ${message}.`);
+  if (field !== undefined) return refusedField(field, `${message}.`);
   return upstream.refusal(answer, { is_synchronous: true });
 }
 

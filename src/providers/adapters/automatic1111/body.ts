@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { isObject, type Json, type JsonObject } from '../../../catalog/model.ts';
 import { inlineMedia } from '../../http/inline-media.ts';
-import { InputRefused, type RunContext, type RunRequest } from '../../provider.ts';
+import { refusedField, type RunContext, type RunRequest } from '../../provider.ts';
 
 /** The body of a run: of `/sdapi/v1/txt2img`, or of `/sdapi/v1/img2img` where there is an image. */
 export type Submission = { path: '/sdapi/v1/txt2img' | '/sdapi/v1/img2img'; json: JsonObject };
@@ -29,7 +29,7 @@ export const current_checkpoint = 'current';
 export function submissionOf(run: RunRequest): Submission {
   const { input, model, options } = run;
   const forbidden = Object.keys(input).find((name) => never_from_callers.has(name));
-  if (forbidden !== undefined) throw wrong(forbidden, 'is not for callers.');
+  if (forbidden !== undefined) throw refusedField(forbidden, 'is not for callers.');
   const { image, init_images, mask, size, n, ...others } = withoutNulls(input);
   const fixed = isObject(options['body']) ? options['body'] : {};
   const own_settings = fixed['override_settings'];
@@ -71,17 +71,13 @@ function filesOf(field: string, value: Json | undefined): string[] {
   if (value === undefined) return [];
   return [value].flat().map((item) => {
     const file = inlineMedia(item);
-    if (!file) throw wrong(field, 'must be a file.');
+    if (!file) throw refusedField(field, 'must be a file.');
     return file.bytes.toString('base64');
   });
 }
 
 function sizeOf(value: Json): JsonObject {
   const [, width, height] = /^(\d{1,5})[x×*](\d{1,5})$/i.exec(typeof value === 'string' ? value.trim() : '') ?? [];
-  if (width === undefined || height === undefined) throw wrong('size', 'must be a size such as 1024x768.');
+  if (width === undefined || height === undefined) throw refusedField('size', 'must be a size such as 1024x768.');
   return { width: Number(width), height: Number(height) };
-}
-
-function wrong(field: string, message: string): InputRefused {
-  return new InputRefused('invalid_request', `${field}: ${message}`);
 }

@@ -4,7 +4,7 @@ import { pipeline } from 'node:stream/promises';
 import type { Json, JsonObject } from '../../../catalog/model.ts';
 import { inlineMedia } from '../../http/inline-media.ts';
 import { counted } from '../../../lib/counted.ts';
-import { InputRefused, NotStarted, type InputFile, type InputFiles, type RunRequest } from '../../provider.ts';
+import { NotStarted, refusedField, type InputFile, type InputFiles, type RunRequest } from '../../provider.ts';
 import { targetsOf, type Plan, type Setting } from './plan.ts';
 import { isFileField, seed_fields, withValues, type Target } from './workflow.ts';
 
@@ -40,11 +40,11 @@ function valuesOf(setting: Setting, input_field: string, value: Json): (Target &
   if ('targets' in setting) {
     const { targets } = setting;
     if (!Array.isArray(value)) return targets.map((target) => ({ ...target, value }));
-    if (value.length > targets.length) throw wrong(input_field, `takes at most ${counted(targets.length, 'item')}.`);
+    if (value.length > targets.length) throw refusedField(input_field, `takes at most ${counted(targets.length, 'item')}.`);
     return targets.slice(0, value.length).map((target, index) => ({ ...target, value: value[index] ?? '' }));
   }
   const [, width, height] = /^(\d{1,5})[x×*](\d{1,5})$/i.exec(typeof value === 'string' ? value.trim() : '') ?? [];
-  if (width === undefined || height === undefined) throw wrong(input_field, 'must be a size such as 1024x768.');
+  if (width === undefined || height === undefined) throw refusedField(input_field, 'must be a size such as 1024x768.');
   return [
     { ...setting.width, value: Number(width) },
     { ...setting.height, value: Number(height) },
@@ -57,13 +57,9 @@ type Place = { input_field: string; files: InputFiles; is_file: boolean };
 function valueFor({ input_field, files, is_file }: Place, value: Json): Assigned['value'] {
   const file = (typeof value === 'string' ? files.get(value) : undefined) ?? inlineFile(value);
   if (file) return file;
-  if (is_file) throw wrong(input_field, 'must be a file.');
-  if (typeof value === 'object') throw wrong(input_field, 'must be a text, a number, true or false.');
+  if (is_file) throw refusedField(input_field, 'must be a file.');
+  if (typeof value === 'object') throw refusedField(input_field, 'must be a text, a number, true or false.');
   return value;
-}
-
-function wrong(field: string, message: string): InputRefused {
-  return new InputRefused('invalid_request', `${field}: ${message}`);
 }
 
 /**
