@@ -1,6 +1,6 @@
 import { chmod, mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { within } from '../lib/within.ts';
+import { withTimeLimit } from '../lib/time-limit.ts';
 
 /** The data folder cannot be used; the message says why and what to do. */
 export class DataFolderError extends Error {
@@ -15,7 +15,7 @@ const answer_limit_ms = 10_000;
  */
 export async function prepareDataFolder(path: string, limit_ms = answer_limit_ms): Promise<boolean> {
   try {
-    return await within(
+    return await withTimeLimit(
       limit_ms,
       prepare(path),
       `The data folder ${path} does not answer (${limit_ms / 1_000} s): is it on a network disk that is away? Bring it back, or set MEDLEY_DATA to another folder.`,

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { relative } from 'node:path';
 import { resolveSecret } from '../config.ts';
 import { systemClock, type Clock } from '../lib/clock.ts';
-import { NoAnswer, within } from '../lib/within.ts';
+import { NoAnswer, withTimeLimit } from '../lib/time-limit.ts';
 import { counted } from '../lib/counted.ts';
 import { aliasesIn, type Alias } from './alias.ts';
 import { buildModels, buildProvider } from './build.ts';
@@ -336,7 +336,7 @@ async function readFrom(path: string, surroundings: Surroundings): Promise<Readi
   let text: string;
   try {
     const late = `${file} does not answer (${read_limit_ms / 1_000} s): is it a pipe, or on a network disk that is away? Correct MEDLEY_CONFIG.`;
-    text = await within(read_limit_ms, readFile(path, 'utf8'), late);
+    text = await withTimeLimit(read_limit_ms, readFile(path, 'utf8'), late);
   } catch (error) {
     if (error instanceof NoAnswer) throw error;
     const reason = whyUnreadable(error);

@@ -238,10 +238,10 @@ function boundsOf(
   styles: readonly Codec[],
 ): OutputBounds {
   const { max_output_tokens, default_output_tokens = 4_096 } = limits;
-  const within = (tokens: number) => Math.min(tokens, max_output_tokens ?? output_tokens_max);
+  const capped = (tokens: number) => Math.min(tokens, max_output_tokens ?? output_tokens_max);
   const room = Math.min(caller_max ?? answer_tokens_min, answer_tokens_min) + thinking_budget;
-  const usual = within(caller_max ?? Math.max(default_output_tokens, room));
-  const most = within(caller_max ?? max_output_tokens ?? usual);
+  const usual = capped(caller_max ?? Math.max(default_output_tokens, room));
+  const most = capped(caller_max ?? max_output_tokens ?? usual);
   return {
     bound: caller_max ?? most,
     most,

@@ -6,7 +6,7 @@ import { CommandError } from './result.ts';
 import { CatalogError } from '../catalog/problem.ts';
 import { ConfigError, readConfig, unknownSettings } from '../config.ts';
 import { is_published, program_name } from '../lib/program-name.ts';
-import { endAfter, NoAnswer } from '../lib/within.ts';
+import { endAfter, NoAnswer } from '../lib/time-limit.ts';
 
 const about = `Commands of Medley, for operators and for callers; each takes --json.${is_published ? ' Alone, or with start, it starts the service.' : ''}`;
 

@@ -279,8 +279,8 @@ class Run {
     if (!this.#request.chosen) return new Map([[priced.model.id, max_tokens]]);
     const money = await openHoldMost(this.#parts.db, account_id, request_id);
     const tokens = candidatesOf(priced).flatMap((each): [string, number][] => {
-      const within = tokensWithin(each, money);
-      return within === undefined ? [] : [[each.model.id, within]];
+      const affordable = tokensWithin(each, money);
+      return affordable === undefined ? [] : [[each.model.id, affordable]];
     });
     if (tokens.length > 0) return new Map(tokens);
     throw new ApiError(

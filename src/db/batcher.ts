@@ -4,7 +4,7 @@ import { assert } from '../lib/assert.ts';
 import { isLocked } from './database.ts';
 import { LockedGroups, type Groups } from './locked-groups.ts';
 import { isMute } from './pool.ts';
-import { divide, takeBatch, type Names, type Waiter } from './take-batch.ts';
+import { divideByGroups, takeBatch, type Names, type Waiter } from './take-batch.ts';
 
 export type BatcherOptions<Member, Answer> = {
   /** One call for several members; answer i is member i's. */
@@ -122,13 +122,13 @@ class BatchQueue<M, A> {
   #take(): Waiter<M, A>[] {
     const { groups, names } = this.#options;
     let others: Waiter<M, A>[] = this.#waiting;
-    let within: Waiter<M, A>[] = [];
+    let in_groups: Waiter<M, A>[] = [];
     if (groups && this.#calls.size > 0) {
       const busy = new Set([...this.#calls].flatMap(({ batch }) => batch.map(({ member }) => groups.groupOf(member))));
-      ({ others, within } = divide(this.#waiting, busy, groups.groupOf));
+      ({ others, in_groups } = divideByGroups(this.#waiting, busy, groups.groupOf));
     }
     const { batch, rest } = takeBatch(others, this.#batch_max, names);
-    this.#waiting = within.length === 0 ? rest : [...within, ...rest];
+    this.#waiting = in_groups.length === 0 ? rest : [...in_groups, ...rest];
     return batch;
   }
 
@@ -167,8 +167,8 @@ class BatchQueue<M, A> {
       return { error: reason };
     }
     const held = [...parts.keys()].filter((group) => !free.has(group));
-    const { others, within } = divide(batch, new Set(held), groups.groupOf);
-    this.#setAside(held, within, error);
+    const { others, in_groups } = divideByGroups(batch, new Set(held), groups.groupOf);
+    this.#setAside(held, in_groups, error);
     // If it was none of those, the lock is gone, or of another kind.
     if (held.length > 0) return others.length > 0 ? this.#deliver(others) : undefined;
     return inTurn([...parts.values()], (part) => this.#deliver(part));
@@ -177,9 +177,9 @@ class BatchQueue<M, A> {
   #setAside(groups: readonly string[], batch: readonly Waiter<M, A>[], error: unknown): undefined {
     const groupOf = this.#options.groups?.groupOf;
     if (!groupOf || groups.length === 0) return;
-    const { others, within } = divide(this.#waiting, new Set(groups), groupOf);
+    const { others, in_groups } = divideByGroups(this.#waiting, new Set(groups), groupOf);
     this.#waiting = others;
-    this.#locked?.setAside([...batch, ...within], error);
+    this.#locked?.setAside([...batch, ...in_groups], error);
   }
 }
 

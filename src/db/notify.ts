@@ -87,10 +87,10 @@ class CoalescingNotifier implements Notifier {
   async close(): Promise<void> {
     this.#closed = true;
     clearTimeout(this.#timer);
-    await within(close_ms, this.#sendRest());
+    await endsWithin(close_ms, this.#sendRest());
     const client = this.#client;
     this.#client = undefined;
-    if (client) await within(close_ms, client.end());
+    if (client) await endsWithin(close_ms, client.end());
   }
 
   async #sendRest(): Promise<void> {
@@ -213,7 +213,7 @@ class ReconnectingListener implements Listener {
     await this.#connecting;
     const client = this.#client;
     this.#client = undefined;
-    if (client) await within(close_ms, client.end());
+    if (client) await endsWithin(close_ms, client.end());
   }
 
   #connected(): Promise<void> {
@@ -287,7 +287,7 @@ class ReconnectingListener implements Listener {
   }
 
   async #verify(client: pg.Client): Promise<void> {
-    const answered = await within(check_limit_ms, client.query('select 1')).catch(() => false);
+    const answered = await endsWithin(check_limit_ms, client.query('select 1')).catch(() => false);
     if (!answered) this.#lost(client, new Error('the LISTEN connection does not answer'));
   }
 
@@ -304,7 +304,7 @@ async function listen(client: pg.Client, channel: string): Promise<void> {
 }
 
 /** Returns true if `work` ended within the limit; its own failure is thrown. */
-async function within(limit_ms: number, work: Promise<unknown>): Promise<boolean> {
+async function endsWithin(limit_ms: number, work: Promise<unknown>): Promise<boolean> {
   let timer: NodeJS.Timeout | undefined;
   const limit = new Promise<boolean>((resolve) => {
     timer = setTimeout(() => resolve(false), limit_ms);

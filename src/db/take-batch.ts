@@ -35,14 +35,14 @@ export function takeBatch<W extends { member: M }, M>(
   return { batch, rest: rest.concat(waiting.slice(batch.length + rest.length)) };
 }
 
-/** Divides into those that are of none of `groups`, and the others, each in their order. */
-export function divide<W extends { member: M }, M>(
+/** Divides into the members of these groups and the others, each in their order. */
+export function divideByGroups<W extends { member: M }, M>(
   waiting: readonly W[],
   groups: ReadonlySet<string>,
   groupOf: (member: M) => string,
-): { others: W[]; within: W[] } {
+): { others: W[]; in_groups: W[] } {
   const others: W[] = [];
-  const within: W[] = [];
-  for (const waiter of waiting) (groups.has(groupOf(waiter.member)) ? within : others).push(waiter);
-  return { others, within };
+  const in_groups: W[] = [];
+  for (const waiter of waiting) (groups.has(groupOf(waiter.member)) ? in_groups : others).push(waiter);
+  return { others, in_groups };
 }

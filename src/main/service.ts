@@ -21,7 +21,7 @@ import { startMetricsServer } from '../monitoring/metrics-server.ts';
 import { onceRequested } from '../lib/end-signals.ts';
 import { armFailpoints } from '../lib/failpoint.ts';
 import { program_name } from '../lib/program-name.ts';
-import { endAfter, NoAnswer } from '../lib/within.ts';
+import { endAfter, NoAnswer } from '../lib/time-limit.ts';
 import { startServer } from '../server.ts';
 import { ApiProcessEnded, isApiProcess, serveAsOneOfMany, startApiProcesses } from './processes.ts';
 import { startWorker } from '../worker.ts';

@@ -263,16 +263,16 @@ class PgBossEngine implements Engine {
     const all = [...this.#slots.values()];
     for (const slots of all) slots.close();
     const idle = Promise.all(all.map((slots) => slots.idle()));
-    await within(Math.min(grace_ms, left_ms()), idle);
+    await waitAtMost(Math.min(grace_ms, left_ms()), idle);
     for (const slots of all) slots.abort(new Error('the engine is stopping'));
-    await within(0.5 * left_ms(), idle);
-    await within(0.5 * left_ms(), Promise.all(all.map((slots) => slots.returnJobs())));
+    await waitAtMost(0.5 * left_ms(), idle);
+    await waitAtMost(0.5 * left_ms(), Promise.all(all.map((slots) => slots.returnJobs())));
     this.#settlements.close();
     this.#unsubscribe();
     for (const timer of this.#timers) clearInterval(timer);
     for (const slots of all) this.#notifier.notify(channel, slots.queue);
-    if (this.#node) await within(0.2 * left_ms(), removeNodes(this.#job_queue, this.#node.id));
-    await within(left_ms(), Promise.all([this.#job_queue.stop(), ...this.#owned.map((part) => part.close())]));
+    if (this.#node) await waitAtMost(0.2 * left_ms(), removeNodes(this.#job_queue, this.#node.id));
+    await waitAtMost(left_ms(), Promise.all([this.#job_queue.stop(), ...this.#owned.map((part) => part.close())]));
   }
 
   /** Brings deferred jobs forward: other nodes' jobs may fit here, and after a restart nobody else knows of them. */
@@ -368,8 +368,8 @@ class PgBossEngine implements Engine {
   }
 }
 
-/** Waits for `work`, but not longer than `limit_ms`; failures are for others to tell. */
-async function within(limit_ms: number, work: Promise<unknown>): Promise<void> {
+/** Waits for `work`, but not longer than `limit_ms`; whoever else waits hears of its failure. */
+async function waitAtMost(limit_ms: number, work: Promise<unknown>): Promise<void> {
   const limit = new AbortController();
   const timeout = sleep(limit_ms, undefined, { signal: limit.signal }).catch(() => {});
   await Promise.race([work.catch(() => {}), timeout]);

@@ -105,7 +105,7 @@ async function drawFrame(track: InputVideoTrack): Promise<Image> {
   // In two steps, since the order of sharp's own is another one.
   const upright = await image
     .removeAlpha()
-    .resize(...within(across, down), { fit: 'fill' })
+    .resize(...shrunkSides(across, down), { fit: 'fill' })
     .raw()
     .toBuffer({ resolveWithObject: true });
   const turned = sharp(upright.data, { raw: upright.info }).rotate(rotation);
@@ -113,8 +113,8 @@ async function drawFrame(track: InputVideoTrack): Promise<Image> {
   return { image: sharp(data, { raw: info }), width: info.width, height: info.height };
 }
 
-/** The sides as they are shown, no larger than a thumbnail needs them. */
-function within(width: number, height: number): [number, number] {
+/** Returns the sides as they are shown, no larger than a thumbnail needs them. */
+function shrunkSides(width: number, height: number): [number, number] {
   const scale = Math.min(1, (2 * thumbnail_sizes[1]) / Math.min(width, height));
   return [Math.max(1, Math.round(width * scale)), Math.max(1, Math.round(height * scale))];
 }

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { prepareDataFolder } from '../../src/app/data-folder.ts';
-import { NoAnswer } from '../../src/lib/within.ts';
+import { NoAnswer } from '../../src/lib/time-limit.ts';
 import { medleySoon } from '../cli/medley.ts';
 import type { CommandResult } from '../cli/resident.ts';
 import { dropDatabase, urlOf } from '../helpers/database.ts';

@@ -21,7 +21,7 @@ export async function serve(answer: ChatAnswer, { stop, max_tokens }: Conversati
     const index = part.type === 'tool_call' ? calls++ : 0;
     const name_tokens = part.type === 'tool_call' ? await countTokens(part.name) : 0;
     const pieces = await piecesOf(textIn(part), left - name_tokens);
-    const shown = await within(pieces, left - name_tokens);
+    const shown = await firstPieces(pieces, left - name_tokens);
     const tokens = shown.reduce((sum, piece) => sum + piece.tokens, name_tokens);
     const texts = shown.map(({ text }) => text);
     const is_whole = shown.length === pieces.length && shown.at(-1)?.text === pieces.at(-1)?.text && tokens <= left;
@@ -40,8 +40,8 @@ export async function serve(answer: ChatAnswer, { stop, max_tokens }: Conversati
   return served;
 }
 
-/** As many as there is room for; the last one may be cut. */
-async function within(pieces: readonly Piece[], tokens_max: number): Promise<Piece[]> {
+/** Returns as many pieces as `tokens_max` allows; the last one may be cut. */
+async function firstPieces(pieces: readonly Piece[], tokens_max: number): Promise<Piece[]> {
   let left = tokens_max;
   const over = pieces.findIndex(({ tokens }) => (left -= tokens) < 0);
   if (over === -1) return [...pieces];

@@ -1,7 +1,7 @@
 import { mergedConversation } from './merge.ts';
 import { lineOf, type ConversationLine, type SavedConversation } from './saved-conversation.ts';
 import { withFileIds } from './server/portable.ts';
-import { StoreProblem, within, type StoredContent, type SyncRecord, type Tables } from './tables.ts';
+import { inTransaction, StoreProblem, type StoredContent, type SyncRecord, type Tables } from './tables.ts';
 import { newId } from './thread.ts';
 
 /** Conversations in this browser: those of one person in one account have one owner. */
@@ -16,7 +16,7 @@ const nothing_sent = { version: 0, sent_edit: undefined, files: [], is_removed: 
 
 export const browser_store = {
   list: (owner: string): Promise<LocalList> =>
-    within('readonly', async ({ lines, sync }) => {
+    inTransaction('readonly', async ({ lines, sync }) => {
       const [stored, records] = [await lines.ofOwner(owner), await sync.ofOwner(owner)];
       const by_id = new Map(records.map((record) => [record.id, record]));
       return {
@@ -29,14 +29,14 @@ export const browser_store = {
     }),
 
   load: (owner: string, id: string): Promise<SavedConversation | undefined> =>
-    within('readonly', async ({ contents }) => {
+    inTransaction('readonly', async ({ contents }) => {
       const stored = await contents.get(id);
       return stored?.owner === owner ? stored.conversation : undefined;
     }),
 
   /** Saves it with what another tab may have added to it, and returns both. */
   save: (owner: string, conversation: SavedConversation): Promise<SavedConversation> =>
-    within('readwrite', async (tables) => {
+    inTransaction('readwrite', async (tables) => {
       const before = await tables.contents.get(conversation.id);
       if (before && before.owner !== owner)
         throw new StoreProblem('This conversation is of another account. Begin a new one here.');
@@ -47,7 +47,7 @@ export const browser_store = {
     }),
 
   rename: (owner: string, id: string, title: string): Promise<void> =>
-    within('readwrite', async (tables) => {
+    inTransaction('readwrite', async (tables) => {
       const stored = await tables.contents.get(id);
       if (stored?.owner !== owner) return;
       const conversation = { ...stored.conversation, title, is_named: true, named_at: Date.now() };
@@ -56,7 +56,7 @@ export const browser_store = {
 
   /** With an `epoch`, and where the server has had one, they are deleted there, too, once that can be. */
   remove: (owner: string, ids: readonly string[], epoch?: string): Promise<void> =>
-    within('readwrite', async (tables) => {
+    inTransaction('readwrite', async (tables) => {
       for (const id of ids) {
         const [line, record] = [await tables.lines.get(id), await tables.sync.get(id)];
         if (line && line.owner !== owner) continue;
@@ -79,7 +79,7 @@ export const sync_store = {
     owner: string,
     epoch: string,
   ): Promise<{ changed: { id: string; edit: string | undefined }[]; removed: string[] }> =>
-    within('readonly', async ({ lines, sync }) => {
+    inTransaction('readonly', async ({ lines, sync }) => {
       const records = await sync.ofOwner(owner);
       const by_id = new Map(records.filter((record) => record.epoch === epoch).map((record) => [record.id, record]));
       const changed = (await lines.ofOwner(owner)).filter(({ id, edit }) => {
@@ -91,7 +91,7 @@ export const sync_store = {
     }),
 
   begin: (owner: string, id: string, epoch: string): Promise<Unsent | undefined> =>
-    within('readwrite', async (tables) => {
+    inTransaction('readwrite', async (tables) => {
       const [stored, record] = [await tables.contents.get(id), await tables.sync.get(id)];
       if (stored?.owner !== owner) return undefined;
       const conversation = withFileIds(stored.conversation);
@@ -103,7 +103,7 @@ export const sync_store = {
 
   /** Notes that the server has this edit. One that was deleted here meanwhile is to be deleted there. */
   sent: (owner: string, record: Omit<SyncRecord, 'owner' | 'is_removed'>): Promise<void> =>
-    within('readwrite', async ({ contents, sync }) => {
+    inTransaction('readwrite', async ({ contents, sync }) => {
       const is_removed = (await contents.get(record.id)) === undefined;
       await sync.put({ ...record, owner, is_removed });
     }),
@@ -117,7 +117,7 @@ export const sync_store = {
     theirs: SavedConversation,
     { epoch, version, files }: Pick<SyncRecord, 'epoch' | 'version' | 'files'>,
   ): Promise<SavedConversation | undefined> =>
-    within('readwrite', async (tables) => {
+    inTransaction('readwrite', async (tables) => {
       const { id } = theirs;
       const [stored, record] = [await tables.contents.get(id), await tables.sync.get(id)];
       if (record?.is_removed) return undefined;
@@ -133,7 +133,7 @@ export const sync_store = {
 
   /** Removes copies of what was deleted elsewhere. Returns the ids of those that were here. */
   drop: (owner: string, ids: readonly string[]): Promise<string[]> =>
-    within('readwrite', async ({ lines, contents, sync }) => {
+    inTransaction('readwrite', async ({ lines, contents, sync }) => {
       const dropped: string[] = [];
       for (const id of ids) {
         const line = await lines.get(id);

@@ -128,7 +128,7 @@ function tableOf<R extends Row>(rows: IDBObjectStore): Table<R> {
 }
 
 /** Runs `work` in a transaction and returns what it asked for, when it is written. */
-export async function within<T>(mode: IDBTransactionMode, work: (tables: Tables) => Promise<T>): Promise<T> {
+export async function inTransaction<T>(mode: IDBTransactionMode, work: (tables: Tables) => Promise<T>): Promise<T> {
   if (memory) {
     const tables = memory;
     const result = memory_turn.then(() => work(tables)); // one after the other, as transactions are

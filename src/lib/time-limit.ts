@@ -6,7 +6,7 @@ export class NoAnswer extends Error {
 }
 
 /** Returns the result of `work`. Throws NoAnswer with `message` after `limit_ms`; the work itself goes on. */
-export async function within<T>(limit_ms: number, work: Promise<T>, message: string): Promise<T> {
+export async function withTimeLimit<T>(limit_ms: number, work: Promise<T>, message: string): Promise<T> {
   const over = new AbortController();
   const late = sleep(limit_ms, undefined, { signal: over.signal }).then(() => {
     throw new NoAnswer(message);
