@@ -1,7 +1,7 @@
-import { hash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import type { Db, Queryable, Tx } from '../db/database.ts';
 import { newId, randomBase62, toBase62 } from '../lib/ids.ts';
+import { sha256 } from '../lib/sha256.ts';
 import { openBudget, shareBudget } from '../money/ledger.ts';
 import type { Money } from '../money/money.ts';
 import { no_rules, type KeyRules } from './key-rules.ts';
@@ -80,7 +80,7 @@ export function isKeyText(text: string): boolean {
 
 /** Returns the stored form of a key. A fast hash is enough for 178 random bits: they cannot be guessed. */
 export function hashKey(text: string): Buffer {
-  return hash('sha256', text, 'buffer');
+  return sha256(text);
 }
 
 /**

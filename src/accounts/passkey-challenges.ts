@@ -1,5 +1,6 @@
-import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { Queryable } from '../db/database.ts';
+import { sha256 } from '../lib/sha256.ts';
 
 /**
  * Challenges that passkeys sign. Each is for one purpose and one holder, ends after minutes and counts once. It carries
@@ -38,7 +39,7 @@ export function readChallenge(secret: string, scope: ChallengeScope, bytes: Buff
   if (!timingSafeEqual(bytes.subarray(head.length), macOf(secret, scope, head))) return undefined;
   const expires_at = new Date(Number(head.readBigUInt64BE(nonce_bytes)));
   if (expires_at <= now) return undefined;
-  return { hash: createHash('sha256').update(bytes).digest(), expires_at };
+  return { hash: sha256(bytes), expires_at };
 }
 
 /** Uses a challenge up. False if it was used before. */

@@ -35,7 +35,7 @@ export async function inputInForm({ path }: Call, form: Form<string>): Promise<M
     const before = parameters.get(parameter);
     parameters.set(parameter, before === undefined ? text : [before, text].flat());
     files.set(text, { path: file.value, parameter });
-    digests.push(await digestOf(file.value));
+    digests.push(await hashFile(file.value));
   }
   const members = Object.fromEntries(parameters);
   return { parameters: members, files, fingerprint: Buffer.from(JSON.stringify([path, members, digests])) };
@@ -45,7 +45,7 @@ function withMember(object: Json | undefined, name: string, value: string): Json
   return Object.fromEntries([...Object.entries(isObject(object) ? object : {}), [name, value]]);
 }
 
-async function digestOf(path: string): Promise<string> {
+async function hashFile(path: string): Promise<string> {
   const hash = createHash('sha256');
   for await (const chunk of createReadStream(path)) hash.update(chunk);
   return hash.digest('hex');

@@ -47,11 +47,11 @@ export async function checkPart(folder: string, part: Part, progress: Progress):
   if (size_bytes !== part.size_bytes) {
     throw damaged(folder, `${part.file} has ${size_bytes} bytes instead of ${part.size_bytes}`);
   }
-  if ((await hashOf(path, progress)) !== part.sha256) throw damaged(folder, `${part.file} has been changed`);
+  if ((await hashFile(path, progress)) !== part.sha256) throw damaged(folder, `${part.file} has been changed`);
 }
 
-/** The SHA-256 of a file. */
-export async function hashOf(path: string, progress: Progress): Promise<string> {
+/** Returns the SHA-256 of a file, in hex. */
+export async function hashFile(path: string, progress: Progress): Promise<string> {
   const hash = createHash('sha256');
   for await (const chunk of createReadStream(path)) {
     hash.update(chunk);

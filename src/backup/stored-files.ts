@@ -6,7 +6,7 @@ import { createInterface } from 'node:readline';
 import { parseKey } from '../storage/key.ts';
 import type { Storage } from '../storage/storage.ts';
 import { BackupError, type Manifest } from './manifest.ts';
-import { damaged, hashOf, writePart } from './parts.ts';
+import { damaged, hashFile, writePart } from './parts.ts';
 import type { Progress } from './progress.ts';
 
 /** Below it a file lies under its storage key, as it is: images and videos do not get smaller. */
@@ -64,7 +64,7 @@ type Listed = { key: string; sha256: string };
 export async function checkFiles(folder: string, files: Manifest['files'], progress: Progress): Promise<void> {
   let count = 0;
   await eachListed(folder, async ({ key, sha256 }) => {
-    const hash = await hashOf(join(folder, files_folder, key), progress).catch(() => undefined);
+    const hash = await hashFile(join(folder, files_folder, key), progress).catch(() => undefined);
     if (hash === undefined) throw damaged(folder, `${files_folder}/${key} is missing`);
     if (hash !== sha256) throw damaged(folder, `${files_folder}/${key} has been changed`);
     progress.say(`${++count} of ${files.count} files checked`);

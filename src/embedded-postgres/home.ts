@@ -75,7 +75,7 @@ function makeFolder(path: string, mode: number): void {
 }
 
 /** Sixteen characters that stand for a path: where the path itself would be too long or too open. */
-export function hashOf(path: string): string {
+export function shortHashOf(path: string): string {
   return createHash('sha256').update(path).digest('hex').slice(0, 16);
 }
 
@@ -146,7 +146,7 @@ function asServerUser(home: Home): Home {
  * the new one does not take it up, since removing the folder was meant as a new beginning.
  */
 function unusedHome(data_dir: string): string {
-  const path = join(homes_folder, hashOf(data_dir));
+  const path = join(homes_folder, shortHashOf(data_dir));
   for (let number = 1; ; number++) {
     const candidate = number === 1 ? path : `${path}-${number}`;
     if (!existsSync(join(candidate, 'data'))) return candidate;

@@ -25,7 +25,7 @@ import {
   type ServerCluster,
   type Endpoint,
 } from './cluster.ts';
-import { giveToOwner, giveToServer, hashOf, writeOwned, type Home } from './home.ts';
+import { giveToOwner, giveToServer, shortHashOf, writeOwned, type Home } from './home.ts';
 import {
   canEnter,
   EmbeddedError,
@@ -276,7 +276,7 @@ async function chooseEndpoint(cluster: ServerCluster): Promise<Endpoint> {
 
 /** The first folder whose path is short enough and that PostgreSQL's user can enter. */
 function socketFolder(home: Home): string {
-  const short_name = `medley-${hashOf(home.path)}`;
+  const short_name = `medley-${shortHashOf(home.path)}`;
   for (const folder of [
     join(home.path, 'run'),
     join(tmpdir(), short_name),

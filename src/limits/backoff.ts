@@ -1,7 +1,7 @@
-import { createHash } from 'node:crypto';
 import type { Db, Queryable } from '../db/database.ts';
 import { oneRow } from '../db/one-row.ts';
 import type { Clock } from '../lib/clock.ts';
+import { sha256 } from '../lib/sha256.ts';
 
 /**
  * Tries that may fail: a few are free, then each has to wait twice as long as the one before, on all nodes together.
@@ -22,14 +22,14 @@ const remembered_ms = 60 * 60_000;
 export function sharedBackoff({ db, clock }: { db: Db; clock: Clock }): Backoff {
   return {
     take: async (name) => {
-      const values = [digest(name), new Date(clock.now())];
+      const values = [sha256(name), new Date(clock.now())];
       return oneRow(await db.query<{ wait_ms: number }>('select take_try($1, $2) as wait_ms', values)).wait_ms;
     },
-    forgive: async (name) => void (await db.query('delete from sign_in_tries where name = $1', [digest(name)])),
+    forgive: async (name) => void (await db.query('delete from sign_in_tries where name = $1', [sha256(name)])),
     undo: async (name) => {
       const counted = `update sign_in_tries set count = count - 1 where name = $1 and count > 1`;
       const only = `delete from sign_in_tries where name = $1 and count = 1`;
-      await db.query(`with counted as (${counted}) ${only}`, [digest(name)]);
+      await db.query(`with counted as (${counted}) ${only}`, [sha256(name)]);
     },
   };
 }
@@ -38,8 +38,4 @@ export function sharedBackoff({ db, clock }: { db: Db; clock: Clock }): Backoff 
 export async function removeOldTries(db: Queryable, now: Date): Promise<void> {
   const before = new Date(now.getTime() - remembered_ms);
   await db.query('delete from sign_in_tries where last_at <= $1', [before]);
-}
-
-function digest(name: string): Buffer {
-  return createHash('sha256').update(name).digest();
 }

@@ -1,8 +1,9 @@
-import { createHash, timingSafeEqual } from 'node:crypto';
+import { timingSafeEqual } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
 import type { Logger } from 'pino';
 import { ConfigError, type MetricsAddress } from '../config.ts';
+import { sha256 } from '../lib/sha256.ts';
 import { metrics_content_type } from '../metrics/registry.ts';
 import { openScrape, type ScrapeParts } from './scrape.ts';
 
@@ -74,9 +75,5 @@ async function listening(server: Server, host: string, port: number): Promise<vo
 /** Returns whether the headers carry the token, without telling by the time how much of it is right. */
 export function hasToken({ authorization }: IncomingHttpHeaders, token: string): boolean {
   const [, sent] = /^bearer +(.+)$/i.exec(authorization ?? '') ?? [];
-  return sent !== undefined && timingSafeEqual(digest(sent), digest(token));
-}
-
-function digest(text: string): Buffer {
-  return createHash('sha256').update(text).digest();
+  return sent !== undefined && timingSafeEqual(sha256(sent), sha256(token));
 }

@@ -1,4 +1,5 @@
-import { createHash, createHmac, randomBytes, randomInt } from 'node:crypto';
+import { createHmac, randomBytes, randomInt } from 'node:crypto';
+import { sha256 } from '../../lib/sha256.ts';
 import type { Db, Queryable } from '../../db/database.ts';
 import type { Money } from '../../money/money.ts';
 import { networkOf } from '../../net/address.ts';
@@ -34,10 +35,6 @@ export type NewDeviceLogin = { client: string; device: string; scopes: readonly 
 
 export type DeviceCodes = { device_code: string; user_code: string };
 
-function hashOf(device_code: string): Buffer {
-  return createHash('sha256').update(device_code).digest();
-}
-
 function userHashOf(secret: string, letters_of_code: string): Buffer {
   return createHmac('sha256', secret).update(`device login\0${letters_of_code}`).digest();
 }
@@ -63,7 +60,7 @@ export async function beginDeviceLogin(
         and (select count(*) from (select from device_logins where expires_at > $8 limit $12) n) < $12
      on conflict (user_hash) do nothing returning device_hash`,
     [
-      hashOf(device_code),
+      sha256(device_code),
       userHashOf(secret, text),
       client,
       device,
@@ -166,7 +163,7 @@ export async function pollDeviceLogin(
 ): Promise<DevicePoll> {
   return db.tx<DevicePoll>(async (tx) => {
     const [row] = await tx.query<Row>('select * from device_logins where device_hash = $1 for update', [
-      hashOf(device_code),
+      sha256(device_code),
     ]);
     if (!row || row.client !== client) return { error: 'invalid_grant' };
     if (row.decision === 'approved' && row.key_expires_at !== null && row.key_expires_at <= now)

@@ -1,4 +1,5 @@
-import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+import { sha256 } from '../../lib/sha256.ts';
 import type { Db, Queryable } from '../../db/database.ts';
 import { no_mail_domain } from './login-rules.ts';
 
@@ -11,7 +12,6 @@ import { no_mail_domain } from './login-rules.ts';
 
 const day_ms = 86_400_000;
 
-const hashOf = (token: string) => createHash('sha256').update(token).digest();
 
 /** Writes down that a person says that this address is theirs. Returns the token of the link that proves it. */
 export async function claimEmail(db: Queryable, user_id: string, email: string, now: Date): Promise<string> {
@@ -20,7 +20,7 @@ export async function claimEmail(db: Queryable, user_id: string, email: string, 
     `insert into email_claims (user_id, hash, email, created_at, expires_at) values ($1, $2, $3, $4, $5)
        on conflict (user_id) do update set hash = excluded.hash, email = excluded.email,
          created_at = excluded.created_at, expires_at = excluded.expires_at`,
-    [user_id, hashOf(token), email, now, new Date(now.getTime() + day_ms)],
+    [user_id, sha256(token), email, now, new Date(now.getTime() + day_ms)],
   );
   return token;
 }
@@ -41,7 +41,7 @@ export async function confirmEmail(db: Db, token: string, now: Date): Promise<Co
   const work = db.tx<Confirmed | 'gone' | 'taken'>(async (tx) => {
     const [claim] = await tx.query<{ user_id: string; email: string }>(
       'delete from email_claims where hash = $1 and expires_at > $2 returning user_id, email',
-      [hashOf(token), now],
+      [sha256(token), now],
     );
     if (!claim) return 'gone';
     const { user_id, email } = claim;

@@ -1,12 +1,9 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
+import { sha256 } from '../../lib/sha256.ts';
 import type { Queryable } from '../../db/database.ts';
 
 /** Lifetime of a link. */
 const login_link_ms = 15 * 60_000;
-
-function hashOf(token: string): Buffer {
-  return createHash('sha256').update(token).digest();
-}
 
 /** Makes a link that signs this person in, once; its text is known only to who asked. */
 export async function makeLoginLink(
@@ -18,7 +15,7 @@ export async function makeLoginLink(
 ): Promise<string> {
   const token = randomBytes(32).toString('base64url');
   await db.query('insert into login_links (hash, user_id, created_at, expires_at) values ($1, $2, $3, $4)', [
-    hashOf(token),
+    sha256(token),
     user_id,
     now,
     new Date(now.getTime() + lifetime_ms),
@@ -40,7 +37,7 @@ export async function makeMailedLink(
   const rows = await db.query(
     `insert into login_links (hash, user_id, created_at, expires_at, by_mail)
        select $1, id, $3, $4, true from auth."user" where email = $2 and "emailVerified" returning user_id`,
-    [hashOf(token), email, now, new Date(now.getTime() + login_link_ms)],
+    [sha256(token), email, now, new Date(now.getTime() + login_link_ms)],
   );
   return rows.length === 0 ? undefined : `${base_url}/sign-in?token=${token}&by=mail`;
 }
@@ -53,7 +50,7 @@ export async function spendLoginLink(db: Queryable, token: string, now: Date): P
   const rows = await db.query<FollowedLink>(
     `update login_links set used_at = $2 where hash = $1 and used_at is null and expires_at > $2
      returning user_id, by_mail`,
-    [hashOf(token), now],
+    [sha256(token), now],
   );
   return rows[0];
 }
