@@ -1,13 +1,13 @@
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { startEmbedded, type Embedded } from '../src/embedded-postgres/embedded.ts';
+import { startEmbedded, type EmbeddedPostgres } from '../src/embedded-postgres/embedded.ts';
 import { makeLeash, type Leash } from './leash.ts';
 
 /** Folder of a bench's files and its PostgreSQL. */
 export type Home = {
   folder: string;
-  embedded: Embedded;
+  embedded: EmbeddedPostgres;
   leash: Leash;
   /** Once all that uses it has ended. */
   close(): Promise<void>;

@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import { createAccount } from '../src/accounts/accounts.ts';
 import { createKey } from '../src/accounts/keys.ts';
 import { openDatabase, type Db } from '../src/db/database.ts';
-import type { Embedded } from '../src/embedded-postgres/embedded.ts';
+import type { EmbeddedPostgres } from '../src/embedded-postgres/embedded.ts';
 import { migrate } from '../src/db/migrate.ts';
 import { newId } from '../src/lib/ids.ts';
 import { checkBooks } from '../src/money/books.ts';
@@ -29,7 +29,7 @@ const accounts = 1_000;
 const connections = 20;
 
 type Wallet = { account_id: string; key_id: string };
-type Bench = { db: Db; wallets: Wallet[]; folder: string; embedded: Embedded; pgbench: string | undefined };
+type Bench = { db: Db; wallets: Wallet[]; folder: string; embedded: EmbeddedPostgres; pgbench: string | undefined };
 
 /** Callers, wallets and the way of a case. */
 type Case = { callers: number; wallets: 'many' | 'hot'; way: 'plain' | 'batched' | 'pgbench'; options?: BatchOptions };

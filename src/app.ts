@@ -3,7 +3,7 @@ import { hostname } from 'node:os';
 import type { Logger } from 'pino';
 import package_json from '../package.json' with { type: 'json' };
 import { localUrl } from './app/address.ts';
-import { keys_channel, reload_channel, reloaded_channel, type Reloaded } from './app/channels.ts';
+import { keys_channel, reload_channel, reloaded_channel, type ReloadReply } from './app/channels.ts';
 import { closeAll, openData } from './app/data.ts';
 import { openLimits, type Limits } from './app/limits.ts';
 import { openLog } from './app/log.ts';
@@ -489,7 +489,7 @@ const message_length_max = 2_000;
 async function reload(catalog: CatalogHolder, notifier: Notifier, log: Logger): Promise<void> {
   const result = await catalog.reload();
   const message = result.message.slice(0, message_length_max);
-  const answer: Reloaded = { node: `${hostname()} ${process.pid}`, ok: result.ok, message };
+  const answer: ReloadReply = { node: `${hostname()} ${process.pid}`, ok: result.ok, message };
   log[result.ok ? 'info' : 'error'](answer, 'configuration reload');
   notifier.notify(reloaded_channel, Buffer.from(JSON.stringify(answer)).toString('base64url'));
 }

@@ -27,7 +27,7 @@ export function challengeFor(
 }
 
 /** Whoever signed, or the reason why nobody did. */
-export type Answered = { user_id: string } | { refused: string };
+export type PasskeyResult = { user_id: string } | { refused: string };
 
 /** Words for people. All but the first and the last are one, so that nobody learns which passkeys there are. */
 export const passkey_refusals = {
@@ -45,7 +45,7 @@ export async function answerPasskey(
   parts: AnswerParts,
   { scope, user_id, address }: { scope: ChallengeScope; user_id?: string; address: string },
   value: unknown,
-): Promise<Answered> {
+): Promise<PasskeyResult> {
   const { db, secret, now, base_url } = parts;
   const party = relyingPartyOf(base_url());
   const answer = readAssertion(value);

@@ -65,14 +65,14 @@ export async function listVersions(db: Queryable, prompt_id: string): Promise<Pr
 
 type NewPrompt = { account_id: string; user_id: string; name: string; body: string };
 
-export type Refused = 'name taken' | 'too many';
+export type PromptRefusal = 'name taken' | 'too many';
 
 /** Saves the first version. */
 export async function createPrompt(
   db: Queryable,
   { account_id, user_id, name, body }: NewPrompt,
   now: Date,
-): Promise<{ id: string } | Refused> {
+): Promise<{ id: string } | PromptRefusal> {
   const id = newId('prompt', now.getTime());
   const [row] = await db.query<{ is_full: boolean; is_new: boolean }>(
     `with full_account as (select count(*) >= ${prompts_max} as is_full from prompts where account_id = $2),

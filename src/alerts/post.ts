@@ -11,7 +11,7 @@ export type PostParts = {
 };
 
 /** Result of a post. Without a status there was no answer, and `error` has the reason. */
-export type Posted = { delivered: boolean; status: number | null; error: string | null };
+export type PostResult = { delivered: boolean; status: number | null; error: string | null };
 
 const connect_timeout_ms = 5_000;
 const answer_bytes_max = 16_384;
@@ -24,7 +24,7 @@ export async function postToOperators(
   { clock, guard, catalog }: PostParts,
   receiver: { url: string; secret: string },
   message: { id: string; event: string; body: string },
-): Promise<Posted> {
+): Promise<PostResult> {
   const { timeout_ms } = catalog.current.settings.webhooks;
   const body = Buffer.from(message.body);
   const headers = signedHeaders({ ...message, body, sent_at_ms: clock.now() }, [receiver.secret]);

@@ -4,7 +4,7 @@ import { alertMail } from '../accounts/mails.ts';
 import { newId } from '../lib/ids.ts';
 import { sendTest, type ManualSendParts } from '../webhooks/manual.ts';
 import { mailText, testAlert, webhookBody } from './message.ts';
-import { postToOperators, type Posted } from './post.ts';
+import { postToOperators, type PostResult } from './post.ts';
 import { operators_key, reachOf, type Reach, type ReachParts } from './reach.ts';
 
 /** The parts of the app that a test of alerts takes. */
@@ -13,7 +13,7 @@ export type TestParts = ReachParts & ManualSendParts & { readonly mailer: Mailer
 /** Result of a test by each way that there is. */
 export type TestOutcome = {
   mail: { to: readonly string[]; error: string | null } | null;
-  webhook: Posted | null;
+  webhook: PostResult | null;
 };
 
 /** Sends a message about nothing to everybody who hears of the account's alerts, whatever the hour. */

@@ -20,9 +20,9 @@ import {
   unfinished_max,
   type BackgroundName,
   type BackgroundRow,
-  type Inserted,
+  type InsertResult,
 } from '../conversations/background.ts';
-import { keepsResponses, storedJson, type Continued } from '../conversations/continue.ts';
+import { keepsResponses, storedJson, type ContinuedRequest } from '../conversations/continue.ts';
 import type { StoredParts } from '../conversations/stored-responses.ts';
 import type { Listener } from '../db/notify.ts';
 import { ApiError } from '../errors.ts';
@@ -70,7 +70,7 @@ export async function answerInBackground(app: BackgroundParts, style: CallerCode
   const { state } = style.caller;
   if (!state) throw new ApiError('invalid_request', 'This style has no responses in the background.');
   const caller = callerOf(style.caller, call);
-  let continued: Continued | undefined;
+  let continued: ContinuedRequest | undefined;
   try {
     const { caller: payer, request_id, gone, body: sent } = call;
     continued = await continuedCall(
@@ -109,7 +109,7 @@ async function create(
   style: CallerCodec,
   background: Background,
   priced: PricedChatRequest,
-  { body, echo, facts }: Continued,
+  { body, echo, facts }: ContinuedRequest,
 ): Promise<Created> {
   const { caller, request_id, model, request } = priced;
   const created_ms = app.clock.now();
@@ -179,7 +179,7 @@ function callerFacts({
   return { account, key: { id, name, ...more } };
 }
 
-function wordOf(outcome: Exclude<Inserted['outcome'], 'crowded'>): 'held' | 'insufficient' | 'over_limit' {
+function wordOf(outcome: Exclude<InsertResult['outcome'], 'crowded'>): 'held' | 'insufficient' | 'over_limit' {
   if (outcome === 'created') return 'held';
   return outcome === 'leased' ? 'insufficient' : outcome;
 }

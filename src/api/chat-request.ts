@@ -4,7 +4,7 @@ import { RequestMemory } from '../chat/request-memory.ts';
 import { withUploads, type UploadParts } from '../chat/uploads.ts';
 import { isObject } from '../catalog/model.ts';
 import { withSummaries, type SummaryParts } from '../conversations/compactions.ts';
-import { continueRequest, type Continued, type ContinueParts } from '../conversations/continue.ts';
+import { continueRequest, type ContinuedRequest, type ContinueParts } from '../conversations/continue.ts';
 import type { Call } from '../http/endpoint.ts';
 import type { CallerCodec, CallerHalf, Codec } from '../styles/codec.ts';
 
@@ -26,7 +26,7 @@ export async function continuedCall(
   { caller: { state } }: CallerCodec,
   { body, ...call }: Continuing,
   { memory }: ChatCaller,
-): Promise<Continued | undefined> {
+): Promise<ContinuedRequest | undefined> {
   if (!state || !isObject(body)) return undefined;
   return continueRequest(app, state, { ...call, body }, memory);
 }

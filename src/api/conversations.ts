@@ -16,7 +16,7 @@ import {
   findItem,
   listItems,
   removeItem,
-  type Appended,
+  type AppendOutcome,
   type ConversationItem,
 } from '../conversations/items.ts';
 import { fullConversation, lockedConversation } from '../conversations/turn.ts';
@@ -299,7 +299,7 @@ function readItems({ catalog }: Parts, body: JsonObject): JsonObject[] {
 }
 
 function added(
-  outcome: ConversationItem[] | Exclude<Appended, 'appended'>,
+  outcome: ConversationItem[] | Exclude<AppendOutcome, 'appended'>,
   conversation_id: string,
 ): ConversationItem[] {
   if (Array.isArray(outcome)) return outcome;

@@ -2,7 +2,7 @@ import type { Db } from '../db/database.ts';
 import type { UntilFinal } from '../tasks/wait.ts';
 import { ApiError } from '../errors.ts';
 import { withTempFiles, type TempFileParts } from '../files/temp-files.ts';
-import { createTask, priceTaskRequest, type Created, type CreateParts } from '../tasks/create.ts';
+import { createTask, priceTaskRequest, type CreatedTask, type CreateParts } from '../tasks/create.ts';
 import { bodyOf, loadTask, type TaskRef } from '../tasks/task.ts';
 import { refuseBlocked } from './blocked.ts';
 import type { Call, Endpoint } from '../http/endpoint.ts';
@@ -68,7 +68,7 @@ async function handleGenerate(
   };
 }
 
-function create(app: Parts, call: Call, idempotency_key: string | undefined): Promise<Created> {
+function create(app: Parts, call: Call, idempotency_key: string | undefined): Promise<CreatedTask> {
   const idempotency = idempotency_key === undefined ? undefined : { key: idempotency_key, body: call.body_bytes };
   return withTempFiles(app, call.caller.account.id, call, async (spool) => {
     const request = await priceTaskRequest(app, call.caller, call.body ?? {}, { spool });

@@ -26,7 +26,7 @@ export type KeepParts = TempFileParts & {
 };
 
 /** A whole file on the disk. `field`: its name in errors. */
-export type Arrived = {
+export type UploadedFile = {
   path: string;
   filename: string;
   purpose: string;
@@ -37,7 +37,7 @@ export type Arrived = {
 };
 
 /** Measures a file and stores it for the account of the caller. Throws ApiError 413, 422, 409 for its name, 400 for its session. */
-export async function keepUpload(app: KeepParts, caller: Caller, arrived: Arrived): Promise<CallerFile> {
+export async function keepUpload(app: KeepParts, caller: Caller, arrived: UploadedFile): Promise<CallerFile> {
   const { path, field, keep_ms, ...file } = arrived;
   const { account_bytes_max: bytes_max, account_files_max: files_max } = app.catalog.current.settings.files;
   const probe = (await documentAt(path, file.filename)) ?? (await measureFile(app, { caller }, path, field));

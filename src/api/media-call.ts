@@ -7,13 +7,13 @@ import { wrongKind } from '../catalog/model-errors.ts';
 import { ApiError } from '../errors.ts';
 import { withTempFiles, type RequestTempFiles, type TempFileParts } from '../files/temp-files.ts';
 import { exact } from '../money/money.ts';
-import { offerOf, type Carried } from '../styles/media-parameters/offer.ts';
+import { offerOf, type MappedInput } from '../styles/media-parameters/offer.ts';
 import { mapParameter, type Parameters } from '../styles/media-parameters/parameters.ts';
 import {
   createTask,
   findModel,
   priceTaskRequest,
-  type Created,
+  type CreatedTask,
   type CreateParts,
   type PricedTaskRequest,
 } from '../tasks/create.ts';
@@ -72,7 +72,7 @@ export const task_headers: Record<string, ParameterDocs> = {
 
 /** A task that a call has created, or created before. */
 export type Begun = {
-  created: Created;
+  created: CreatedTask;
   /** In which form the result is wanted, as it was given. */
   response_format: unknown;
   /** The result is asked for as events. */
@@ -180,7 +180,7 @@ async function attachmentsOf(app: MediaCallParts, call: Call, { files }: MediaIn
 }
 
 /** A mistake in the input is one in a parameter here, and these SDKs expect 400 for it. */
-function inTheirWords(error: ApiError, { origins }: Carried): ApiError {
+function inTheirWords(error: ApiError, { origins }: MappedInput): ApiError {
   if (error.kind !== 'invalid_input') return error;
   const { param = '' } = error.extras;
   const [, field] = /^input\.([^.[]+)/.exec(param) ?? [];

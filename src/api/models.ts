@@ -8,7 +8,7 @@ import { aliasesOf, modelNamed } from '../catalog/names.ts';
 import { allRoutes } from '../catalog/overrides.ts';
 import { modelRecord } from '../catalog/view.ts';
 import { ApiError } from '../errors.ts';
-import { routeName, type Standing, type RouteHealth } from '../routing/health.ts';
+import { routeName, type Availability, type RouteHealth } from '../routing/health.ts';
 import type { Answer, Call, Endpoint, ParameterDocs, Query } from '../http/endpoint.ts';
 import { oneOf, wholeNumber } from '../http/query.ts';
 import { modelsOrGemini } from './gemini/models.ts';
@@ -115,7 +115,7 @@ async function handleList(app: Parts, { query, caller }: Call): Promise<Answer> 
   };
 }
 
-function recordOf(catalog: Catalog, { model, members }: ListedModel, status: Standing): object {
+function recordOf(catalog: Catalog, { model, members }: ListedModel, status: Availability): object {
   const { id, ...record } = modelRecord(model, catalog.settings.base_currency, status);
   if (members[0] === model) return { id, aliases: aliasesOf(catalog, model), ...record };
   return { id, aliases: [], ...record, models: members.map((member) => member.id) };
@@ -125,7 +125,7 @@ function recordOf(catalog: Catalog, { model, members }: ListedModel, status: Sta
  * Returns a function that tells a model's standing for an account, by the health of its routes and the
  * operator's overrides.
  */
-export async function lookAtRoutes({ health }: Parts, account_id?: string): Promise<(model: Model) => Standing> {
+export async function lookAtRoutes({ health }: Parts, account_id?: string): Promise<(model: Model) => Availability> {
   const standingOf = await health.look();
   return (model: Model) => {
     const { id, routes } = model;
@@ -136,7 +136,7 @@ export async function lookAtRoutes({ health }: Parts, account_id?: string): Prom
 }
 
 /** The standing of a model, or of an alias by that of its models. */
-export function standingOfListed(statusOf: (model: Model) => Standing, { members }: ListedModel): Standing {
+export function standingOfListed(statusOf: (model: Model) => Availability, { members }: ListedModel): Availability {
   const [first = 'unavailable', ...others] = members.map(statusOf);
   return others.every((each) => each === first) ? first : 'degraded';
 }

@@ -4,4 +4,4 @@ export const reload_channel = 'reload';
 export const reloaded_channel = 'reloaded';
 
 /** A node's reply to `medley reload`, as base64url of its JSON. */
-export type Reloaded = { node: string; ok: boolean; message: string };
+export type ReloadReply = { node: string; ok: boolean; message: string };

@@ -14,7 +14,7 @@ import { checkFiles, restoreFiles } from './stored-files.ts';
 
 export type RestoreParts = { db: Db; storage: Storage; log: EngineLog; progress: Progress };
 
-export type Restored = {
+export type RestoreResult = {
   /** Migrations that the backup did not have yet. */
   migrated: string[];
   /** False if the jobs are another version's: the tasks and deliveries are to get new ones. */
@@ -49,7 +49,7 @@ export async function checkBackup(folder: string, progress: Progress): Promise<M
  * schema, rows and later migrations in one transaction. Throws BackupError, and has changed no table then,
  * if the database has data or is in use.
  */
-export async function restoreBackup(parts: RestoreParts, folder: string, manifest: Manifest): Promise<Restored> {
+export async function restoreBackup(parts: RestoreParts, folder: string, manifest: Manifest): Promise<RestoreResult> {
   const client = await openConnection(parts.db, 'medley restore');
   try {
     await client.query(copy_settings);
@@ -101,7 +101,7 @@ async function restoreTables(
   folder: string,
   manifest: Manifest,
   progress: Progress,
-): Promise<Restored> {
+): Promise<RestoreResult> {
   const { migrations, engine } = manifest.schema;
   await migrateTo(client, migrations);
   const filled = await filledTables(client);

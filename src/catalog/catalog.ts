@@ -7,11 +7,11 @@ import { counted } from '../lib/counted.ts';
 import { aliasesIn, type Alias } from './alias.ts';
 import { buildModels, buildProvider } from './build.ts';
 import { addedPart, key_reference } from './added/part.ts';
-import { nothing_added, type Added } from './added/rows.ts';
+import { nothing_added, type AddedCatalog } from './added/rows.ts';
 import { builtinCatalog } from './builtin.ts';
 import { stranded, type Surroundings } from './check-settings.ts';
 import { checkDefaultCatalog, defaultModels, defaultPart, defaultProviders } from './default.ts';
-import { readCatalogFile, type Reading } from './file.ts';
+import { readCatalogFile, type FileReadResult } from './file.ts';
 import { optionFilesBeside } from './option-files.ts';
 import { atTime } from './dated.ts';
 import type { Kind, Model, ProviderConfig, Settings } from './model.ts';
@@ -62,7 +62,7 @@ export type CatalogOptions = {
   /** Number of accounts of each currency; a catalogue that lacks one of the currencies is rejected. */
   currencies_in_use?: ReadonlyMap<string, number>;
   /** Rows that operators added in the dashboard, beside the file. */
-  added?: Added;
+  added?: AddedCatalog;
 };
 
 export type ReloadResult = { ok: boolean; message: string; problems: readonly Problem[] };
@@ -83,7 +83,7 @@ export type CatalogHolder = {
   /** From now on this is what operators changed, over whatever the file says. */
   override(overrides: readonly Override[]): void;
   /** From now on this is what operators added, beside the file. */
-  add(added: Added): void;
+  add(added: AddedCatalog): void;
 };
 
 /** Opens the catalogue. Throws CatalogError, which tells every mistake, if the file has one. */
@@ -289,10 +289,10 @@ export async function surveyCatalog(options: CatalogOptions): Promise<Survey> {
 
 /** Without a file the default catalogue is there. */
 const without_file: CatalogFile = { version: 1, catalog: { default: true } };
-const nothing_read: Reading = { ok: true, content: without_file, warnings: [] };
+const nothing_read: FileReadResult = { ok: true, content: without_file, warnings: [] };
 
 /** `make`: the catalogue of the file with what operators added beside it. */
-type Loaded = { ok: true; make(added: Added): Catalog } | { ok: false; problems: Problem[] };
+type Loaded = { ok: true; make(added: AddedCatalog): Catalog } | { ok: false; problems: Problem[] };
 
 async function load(options: CatalogOptions): Promise<Loaded> {
   const surroundings = surroundingsOf(options);
@@ -330,7 +330,7 @@ function surroundingsOf(options: CatalogOptions): Surroundings {
   };
 }
 
-async function readFrom(path: string, surroundings: Surroundings): Promise<Reading> {
+async function readFrom(path: string, surroundings: Surroundings): Promise<FileReadResult> {
   const below = relative(process.cwd(), path);
   const file = below === '' || below.startsWith('..') ? path : below;
   let text: string;
@@ -370,7 +370,7 @@ function whyUnreadable(error: unknown): string {
   }
 }
 
-function makeCatalog(file: CatalogFile, warnings: Problem[], surroundings: Surroundings, added: Added): Catalog {
+function makeCatalog(file: CatalogFile, warnings: Problem[], surroundings: Surroundings, added: AddedCatalog): Catalog {
   const settings = settingsOf(file);
   const { parts, problems, unused } = partsOf(file, surroundings, added);
   const providers = new Map(
@@ -402,7 +402,7 @@ function makeCatalog(file: CatalogFile, warnings: Problem[], surroundings: Surro
 type Parts = [['file', CatalogFile], ['added', CatalogFile], ['default', CatalogFile], ['sandbox', CatalogFile]];
 
 /** Returns the parts of a catalogue; an earlier part wins where names are the same. */
-function partsOf(file: CatalogFile, surroundings: Surroundings, added: Added) {
+function partsOf(file: CatalogFile, surroundings: Surroundings, added: AddedCatalog) {
   const { content, problems, unused } = addedPart(added, file, surroundings);
   const taken = [...(content.models ?? []), ...(file.models ?? [])];
   const sandbox = file.sandbox === false ? { version: 1 as const } : withoutModels(builtinCatalog(), taken);

@@ -16,7 +16,7 @@ const reader_ms_max = 120_000;
 export type Phase = 'first byte' | 'idle' | 'total';
 
 /** The handling of an upstream's request when its caller leaves. */
-export type Leaving = {
+export type LeavePolicy = {
   /** Called once, when the caller leaves: frees what only it needed. */
   onLeave(): void;
   /** Tells whether the upstream's usage is worth waiting for; else the upstream is cancelled. */
@@ -37,7 +37,7 @@ export class AttemptTimeouts {
   #beat_at_ms = 0;
   #over: Promise<void> | undefined;
   #wakeOver: (() => void) | undefined;
-  #leaving: Leaving | undefined;
+  #leaving: LeavePolicy | undefined;
   #is_left = false;
   #is_abandoned = false;
 
@@ -58,7 +58,7 @@ export class AttemptTimeouts {
   }
 
   /** The upstream is asked from here on, and charges for it; until then a caller who leaves ends the attempt. */
-  begin(leaving: Leaving): void {
+  begin(leaving: LeavePolicy): void {
     this.#leaving = leaving;
   }
 

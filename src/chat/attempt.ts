@@ -39,7 +39,7 @@ import { hasHourPrice } from './price.ts';
 import { chargeFor } from './settle.ts';
 import type { RequestMemory } from './request-memory.ts';
 import { toolsLeftOut, tools_left_out_header, withToolsOf } from './tools.ts';
-import { AttemptTimeouts, type Leaving, type Phase } from './attempt-timeouts.ts';
+import { AttemptTimeouts, type LeavePolicy, type Phase } from './attempt-timeouts.ts';
 
 /** Facts about the caller that are not in the priced request. */
 export type ChatCaller = {
@@ -224,7 +224,7 @@ const unasked: RouteFailure = {
  * Decides what happens when the caller leaves (docs/chat-billing.md). No other route is tried then, so the
  * request can be freed. A stream goes on if the upstream may still report tokens that it bills.
  */
-function leavingOf(attempt: RouteAttempt): Leaving {
+function leavingOf(attempt: RouteAttempt): LeavePolicy {
   const { priced, caller, outcome, reasons } = attempt;
   return {
     onLeave: () => {

@@ -2,7 +2,7 @@ import { tool_units, type JsonObject, type Model, type Route, type ToolUnit } fr
 import { allowanceOf, isCovered, toolUnit } from '../styles/allowed.ts';
 import type { ChatRequest, Codec } from '../styles/codec.ts';
 import { isObject } from '../styles/fields.ts';
-import { withoutTools, type Reduced } from '../styles/hosted-tools.ts';
+import { withoutTools, type ReducedRequest } from '../styles/hosted-tools.ts';
 import type { HostedTools } from './price.ts';
 
 /** The bound of a call that states none, and the most that any call may have: money is held for each use. */
@@ -42,7 +42,7 @@ export function withToolsOf(
   { style, runs_no_tools = false }: { style: Codec; runs_no_tools?: boolean | undefined },
   request: ChatRequest,
   hosted?: HostedTools,
-): Reduced {
+): ReducedRequest {
   const { caller } = request.style;
   if (style !== request.style || runs_no_tools)
     return withoutTools(request, caller.isFunction ?? isCovered, caller.tool_fields);

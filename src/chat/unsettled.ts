@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import { isLocked, isUnavailable, type Db } from '../db/database.ts';
 import type { Clock } from '../lib/clock.ts';
-import { closedHold, type Closed } from '../money/closed.ts';
+import { closedHold, type ClosedHold } from '../money/closed.ts';
 import type { CloseRequest, HoldRequest, Holds } from '../money/holds.ts';
 import { exact, type Money } from '../money/money.ts';
 import type { Journal, JournalEntry } from '../storage/journal.ts';
@@ -131,7 +131,7 @@ class NotSettledYet extends Error {
 const end_lost_after_ms = 24 * 60 * 60_000;
 
 /** Returns the settlement of the call. Never releases a hold whose end may still come. */
-async function closedOf(parts: ReplayParts, { account_id, ref }: Unrecorded, at: string): Promise<Closed> {
+async function closedOf(parts: ReplayParts, { account_id, ref }: Unrecorded, at: string): Promise<ClosedHold> {
   const closed = await closedHold(parts.db, account_id, ref);
   if (closed) return closed;
   if (parts.clock.now() - Date.parse(at) < end_lost_after_ms) throw new NotSettledYet(ref);

@@ -11,17 +11,17 @@ import { adapters } from '../providers/index.ts';
 import { CommandError } from './command.ts';
 
 /** A model and what this machine can do with it. */
-export type Surveyed = { origin: Origin; model: Model; routes: SurveyedRoute[]; usable: boolean };
+export type SurveyedModel = { origin: Origin; model: Model; routes: SurveyedRoute[]; usable: boolean };
 
 /** `missing`: the variable or the file that a key should be in. */
 export type SurveyedRoute = { route: Route; usable: boolean; missing?: string };
 
 /** Reads the catalogue of MEDLEY_CONFIG, or the default one. Needs no database. */
-export async function survey(): Promise<Survey & { surveyed: Surveyed[] }> {
+export async function survey(): Promise<Survey & { surveyed: SurveyedModel[] }> {
   const { config_file } = readCommandConfig();
   const catalog = await surveyCatalog({ config_file, ...adapterFacts(adapters) });
   const today = dayOf(systemClock.now());
-  const surveyed = catalog.models.map(({ origin, model }): Surveyed => {
+  const surveyed = catalog.models.map(({ origin, model }): SurveyedModel => {
     const routes = model.routes.map((route) => surveyRoute(catalog, model, route));
     const has_ended = model.retirement !== undefined && model.retirement.on <= today;
     return { origin, model, routes, usable: !has_ended && routes.some((route) => route.usable) };
@@ -38,7 +38,7 @@ function surveyRoute({ catalog, providers }: Survey, model: Model, route: Route)
 }
 
 /** The model of this id. Throws CommandError if there is none. */
-export function surveyedModel(surveyed: readonly Surveyed[], id: string): Surveyed {
+export function surveyedModel(surveyed: readonly SurveyedModel[], id: string): SurveyedModel {
   const match = surveyed.find(({ model }) => model.id === id);
   if (match) return match;
   const near = nearest(

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { dayOf } from '../catalog/dated.ts';
-import { compareWithList, type Difference, type Unlisted } from '../catalog/lists/compare.ts';
+import { compareWithList, type Difference, type UnlistedRoute } from '../catalog/lists/compare.ts';
 import { sortExplained } from '../catalog/lists/explained.ts';
 import { list_forms, type ListForm } from '../catalog/lists/index.ts';
 import { counted } from '../lib/counted.ts';
@@ -67,7 +67,7 @@ async function compare(form: string, source: string): Promise<CommandResult> {
   };
 }
 
-function nameOf({ model, upstream_model }: Unlisted): string {
+function nameOf({ model, upstream_model }: UnlistedRoute): string {
   return `${model} (${upstream_model})`;
 }
 

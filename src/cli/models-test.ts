@@ -7,7 +7,7 @@ import { planTestCall, TestCallError } from '../test-calls/plan.ts';
 import type { TestCall } from '../test-calls/run.ts';
 import { testRoute } from '../test-calls/test-call.ts';
 import { CommandError, says, type CommandResult } from './command.ts';
-import { surveyedModel, survey, type Surveyed, type SurveyedRoute } from './model-survey.ts';
+import { surveyedModel, survey, type SurveyedModel, type SurveyedRoute } from './model-survey.ts';
 
 export function testCommand(models: Command): void {
   const test = models
@@ -58,7 +58,7 @@ function asCommandError(error: unknown): never {
   throw error;
 }
 
-function chooseRoute({ model, routes }: Surveyed, name: string | undefined): SurveyedRoute {
+function chooseRoute({ model, routes }: SurveyedModel, name: string | undefined): SurveyedRoute {
   const ids = routes.map(({ route }) => route.id).join(', ');
   const chosen =
     name === undefined

@@ -4,7 +4,7 @@ import { keyName } from '../catalog/default.ts';
 import { isMediaKind, type CostRow, type Model, type PriceRow, type PriceSource } from '../catalog/model.ts';
 import { counted } from '../lib/counted.ts';
 import { says, table, type CommandResult } from './command.ts';
-import { surveyedModel, survey, type Surveyed, type SurveyedRoute } from './model-survey.ts';
+import { surveyedModel, survey, type SurveyedModel, type SurveyedRoute } from './model-survey.ts';
 import { checkCommand } from './models-check.ts';
 import { importCommands } from './models-import.ts';
 import { testCommand } from './models-test.ts';
@@ -40,7 +40,7 @@ async function listAll(): Promise<CommandResult> {
   return { json, text: lines.join('\n') };
 }
 
-function described({ origin, model, routes, usable }: Surveyed) {
+function described({ origin, model, routes, usable }: SurveyedModel) {
   return {
     id: model.id,
     kind: model.kind,
@@ -58,7 +58,7 @@ function described({ origin, model, routes, usable }: Surveyed) {
 }
 
 /** Each key that is not there with what it would add: models, and further routes of those that are there. */
-function missingKeys(surveyed: readonly Surveyed[]): string[][] {
+function missingKeys(surveyed: readonly SurveyedModel[]): string[][] {
   const all = surveyed.flatMap(({ model, routes, usable }) =>
     routes.flatMap(({ missing }) => (missing === undefined ? [] : [{ missing, id: model.id, usable }])),
   );

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { reload_channel, reloaded_channel, type Reloaded } from '../app/channels.ts';
+import { reload_channel, reloaded_channel, type ReloadReply } from '../app/channels.ts';
 import type { CommandApp } from '../app/command-app.ts';
 import { CommandError, note, says, withApp, type CommandResult } from './command.ts';
 
@@ -12,7 +12,7 @@ const further_answers_ms = 300;
 
 /** Every node answers for itself; the command waits a moment longer for the others after the first. */
 async function reload(app: CommandApp): Promise<CommandResult> {
-  const nodes: Reloaded[] = [];
+  const nodes: ReloadReply[] = [];
   await new Promise<void>((resolve, reject) => {
     const timeout = setTimeout(resolve, first_answer_ms);
     const onPayload = (payload: string) => {

@@ -4,7 +4,7 @@ import type { Command } from 'commander';
 import { silent, withDatabase } from '../app/data.ts';
 import type { Manifest } from '../backup/manifest.ts';
 import { fetchBackup } from '../backup/places.ts';
-import { checkBackup, restoreBackup, type Restored } from '../backup/restore.ts';
+import { checkBackup, restoreBackup, type RestoreResult } from '../backup/restore.ts';
 import { readAdded } from '../catalog/added/rows.ts';
 import { openCatalog } from '../catalog/catalog.ts';
 import { service_rules } from '../chat/books.ts';
@@ -72,7 +72,7 @@ async function lookAt(
     RescueParts & { readonly storage: Storage; readonly config: Pick<Config, 'secret' | 'secret_before'> },
   dir: string,
   manifest: Manifest,
-  restored: Restored | undefined,
+  restored: RestoreResult | undefined,
 ): Promise<CommandResult> {
   if (!restored?.has_jobs) await giveJobs(app);
   const books = await checkBooks(app.db, { full: true, more: service_rules });

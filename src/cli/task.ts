@@ -6,7 +6,7 @@ import { findTask, listAllTasks } from '../tasks/list.ts';
 import type { FinishParts } from '../tasks/finish.ts';
 import { failManually } from '../tasks/manual.ts';
 import { listAttempts, refOf, type Task } from '../tasks/task.ts';
-import { waitingOf, type Waiting } from '../tasks/waiting.ts';
+import { waitingOf, type WaitingPlace } from '../tasks/waiting.ts';
 import { deliveryOfTask, listDeliveryAttempts } from '../webhooks/delivery.ts';
 import { requireAccount as foundAccount } from './account.ts';
 import { CommandError, note, readText, says, table, withApp, withEngine, type CommandResult } from './command.ts';
@@ -91,7 +91,7 @@ async function showOne(app: CommandApp, id: string): Promise<CommandResult> {
   return { json, text: lines.join('\n') };
 }
 
-async function waitingFor(app: CommandApp, task: Task): Promise<Waiting[]> {
+async function waitingFor(app: CommandApp, task: Task): Promise<WaitingPlace[]> {
   const { providers } = await app.catalog();
   return waitingOf(app.db, refOf(task), providers, new Date(app.clock.now()));
 }

@@ -6,7 +6,7 @@ import { CommandError } from './result.ts';
 /** A receiver of webhooks on this machine, for commands that print what comes. */
 
 /** A request to the receiver. `verified`: one of the secrets has signed it. */
-export type Received = { delivery: string; event: string; verified: boolean; body: unknown };
+export type ReceivedWebhook = { delivery: string; event: string; verified: boolean; body: unknown };
 
 export type Webhook = { bytes: Buffer; headers: IncomingHttpHeaders };
 
@@ -21,7 +21,7 @@ type ListenerOptions = {
 export type Listener = {
   url: string;
   /** Resolves with what has come, after `count_max` requests or as soon as the signal is aborted. */
-  until(signal: AbortSignal): Promise<Received[]>;
+  until(signal: AbortSignal): Promise<ReceivedWebhook[]>;
 };
 
 export type ListenOptions = { port?: string; count?: string; json?: boolean };
@@ -37,10 +37,10 @@ export function readListenOptions({ port, count, json }: ListenOptions) {
 
 /** Starts a receiver on 127.0.0.1 that answers 204 to what is verified, else 401, and prints a line for each. */
 export async function startListener({ port, count_max, verify, say }: ListenerOptions): Promise<Listener> {
-  const received: Received[] = [];
+  const received: ReceivedWebhook[] = [];
   const { promise: enough, resolve: stop } = Promise.withResolvers<void>();
   const server = createServer((request, response) => {
-    const take = (one: Received) => {
+    const take = (one: ReceivedWebhook) => {
       response.writeHead(one.verified ? 204 : 401).end();
       received.push(one);
       say(line(one));
@@ -68,7 +68,7 @@ export async function startListener({ port, count_max, verify, say }: ListenerOp
   };
 }
 
-async function receive(request: IncomingMessage, verify: ListenerOptions['verify']): Promise<Received> {
+async function receive(request: IncomingMessage, verify: ListenerOptions['verify']): Promise<ReceivedWebhook> {
   const chunks: Buffer[] = [];
   for await (const chunk of request) chunks.push(chunk);
   const bytes = Buffer.concat(chunks);
@@ -87,7 +87,7 @@ export function headerOf(headers: IncomingHttpHeaders, name: string): string {
 }
 
 /** Returns the result of a command that listened. */
-export function listenResult(received: readonly Received[]) {
+export function listenResult(received: readonly ReceivedWebhook[]) {
   const verified = received.filter((one) => one.verified).length;
   return { json: { received }, text: `${received.length} received, ${verified} verified` };
 }
@@ -100,7 +100,7 @@ function asJson(bytes: Buffer): unknown {
   }
 }
 
-function line({ delivery, event, verified, body }: Received): string {
+function line({ delivery, event, verified, body }: ReceivedWebhook): string {
   return `${new Date().toISOString()}  ${verified ? 'verified' : 'NOT VERIFIED'}  ${event}  ${delivery}  ${JSON.stringify(body)}`;
 }
 

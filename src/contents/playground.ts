@@ -189,7 +189,7 @@ export type NewTurns = {
   file_ids: readonly string[];
 };
 
-export type Saved = { version: number } | { newest: number } | { missing: readonly string[] } | NotStored;
+export type SaveResult = { version: number } | { newest: number } | { missing: readonly string[] } | NotStored;
 
 /**
  * Saves a conversation, if it is still at the version that the browser knew. Locks the row of its owner. Returns the new
@@ -200,12 +200,12 @@ export async function savePlayground(
   name: ConversationName,
   { version, line, turns, file_ids }: NewTurns,
   { now, keep_ms }: { now: Date; keep_ms: number },
-): Promise<Saved> {
+): Promise<SaveResult> {
   const encrypted = await Promise.all([
     encryptPart(content_keys, name, 'line', line),
     encryptPart(content_keys, name, 'turns', turns),
   ]);
-  const save = async (tx: Tx): Promise<Saved> => {
+  const save = async (tx: Tx): Promise<SaveResult> => {
     const before = await lockConversation(tx, name, now);
     if (before === 'off' || before === 'deleted') return before;
     if (before && before.version > 0 && before.version !== version) return { newest: before.version };

@@ -39,7 +39,7 @@ export type EndParts = StoredParts &
   };
 
 /** The rest of the work for a response whose status is final, as its row has it: amounts are texts. */
-export type Ended = {
+export type EndedResponse = {
   currency: string;
   previous_id: string | null;
   charge: (Omit<Charge, 'cost'> & { cost: string | bigint }) | null;
@@ -66,7 +66,7 @@ export async function endResponse(
   parts: EndParts,
   name: BackgroundName,
   claim: string,
-  end: Verdict & { facts: KeptFacts; ended: Ended; events: readonly NewContent[] },
+  end: Verdict & { facts: KeptFacts; ended: EndedResponse; events: readonly NewContent[] },
 ): Promise<boolean> {
   const { status, response, facts, ended, events } = end;
   const contents = [{ id: 'response', json: storedJson(facts, response) }, ...events];
@@ -84,7 +84,7 @@ export async function endResponse(
 /** Settles, records, stores and adds to its conversation what has ended: each of it once, however often this is done. */
 export async function finishEnded(parts: EndParts, row: BackgroundRow): Promise<void> {
   const { account_id, id, request_id } = row;
-  const ended = row.ended as Ended;
+  const ended = row.ended as EndedResponse;
   const { charge, upstream, record, currency, model = row.model } = ended;
   const call = { caller: { account: { id: account_id, currency } }, request_id, model: { id: model } };
   const settled = await settle(parts, call, {

@@ -78,17 +78,17 @@ async function encrypted(
   return { contents: recordText(rows), bytes: stored.map(({ content }) => content) };
 }
 
-export type Inserted = Funds & { outcome: 'created' | 'crowded' | 'insufficient' | 'over_limit' | 'leased' };
+export type InsertResult = Funds & { outcome: 'created' | 'crowded' | 'insufficient' | 'over_limit' | 'leased' };
 
 /** Writes a new response with its hold and its job; `hold` is that of hold_money. The same values may be tried again. */
 export async function prepareBackground(
   parts: StoredParts,
   row: NewBackground,
   contents: readonly NewContent[],
-): Promise<(hold: string, max_tokens: number) => Promise<Inserted>> {
+): Promise<(hold: string, max_tokens: number) => Promise<InsertResult>> {
   const { contents: records, bytes } = await encrypted(parts, row, contents);
   return async (hold, max_tokens) => {
-    const rows = await parts.db.query<Inserted>(
+    const rows = await parts.db.query<InsertResult>(
       'select outcome, available, remaining from insert_background_response($1, $2, $3, $4, $5)',
       [recordText({ ...row, max_tokens }), hold, unfinished_max, records, bytes],
     );

@@ -30,7 +30,7 @@ export type ContinueParts = StoredParts & {
 };
 
 /** A request with all that it continues in its input, and what keeps its answer. */
-export type Continued = {
+export type ContinuedRequest = {
   body: JsonObject;
   /** Members of the answer. */
   echo: JsonObject;
@@ -76,7 +76,7 @@ export async function continueRequest(
   style: StateHalf,
   call: ContinuingCall,
   memory: RequestMemory,
-): Promise<Continued | undefined> {
+): Promise<ContinuedRequest | undefined> {
   if (!keepsResponses(parts, call.caller)) return undefined;
   const state = style.read(call.body);
   const turn = call.counts ? undefined : await takeTurnOf(parts, call, state);
@@ -113,7 +113,7 @@ async function continueFrom(
   call: ContinuingCall,
   { state, turn }: { state: RequestState; turn: ConversationTurn | undefined },
   memory: RequestMemory,
-): Promise<Continued> {
+): Promise<ContinuedRequest> {
   const account_id = call.caller.account.id;
   const reading = {
     account_id,

@@ -26,7 +26,7 @@ export function placeOfItem({ account_id, id }: ConversationName, item_id: strin
   return `conversation_items ${account_id} ${id} ${item_id}`;
 }
 
-export type Appended = 'appended' | 'absent' | 'locked' | 'lost' | 'full';
+export type AppendOutcome = 'appended' | 'absent' | 'locked' | 'lost' | 'full';
 
 /**
  * Adds items to the end of a conversation; `turn` is the caller's own, which ends with that. Those without an id, or with one that the
@@ -37,7 +37,7 @@ export async function appendItems(
   name: ConversationName,
   items: readonly JsonObject[],
   { now, expires_at, turn }: { now: Date; expires_at: Date; turn?: string },
-): Promise<ConversationItem[] | Exclude<Appended, 'appended'>> {
+): Promise<ConversationItem[] | Exclude<AppendOutcome, 'appended'>> {
   let taken: ReadonlySet<string> = new Set();
   for (let tries = 1; ; tries++) {
     const named = nameItems(items, taken, now);
@@ -77,12 +77,12 @@ async function append(
   name: ConversationName,
   items: readonly ConversationItem[],
   { now, expires_at, turn }: { now: Date; expires_at: Date; turn: string | undefined },
-): Promise<Appended | 'taken'> {
+): Promise<AppendOutcome | 'taken'> {
   const jsons = items.map(({ item }) => JSON.stringify(item));
   const contents: StoredContent[] = [];
   for (const [index, { id }] of items.entries())
     contents.push(await storeContent(content_keys, placeOfItem(name, id), jsons[index] ?? ''));
-  const rows = await db.query<{ outcome: Appended | 'taken' }>(
+  const rows = await db.query<{ outcome: AppendOutcome | 'taken' }>(
     'select append_items($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) as outcome',
     [
       name.account_id,

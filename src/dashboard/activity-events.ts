@@ -6,7 +6,7 @@ import type { Answer } from '../http/endpoint.ts';
 import type { Clock } from '../lib/clock.ts';
 import { projectsByKey } from '../money/ledger.ts';
 import { recentTasks, taskMarks } from '../tasks/changes.ts';
-import { makeObserver, type Observer, type Recent, type Watcher } from './activity-observer.ts';
+import { makeObserver, type Observer, type RecentActivity, type Watcher } from './activity-observer.ts';
 import { account_endpoint, type AccountCall } from './page.ts';
 
 /**
@@ -79,7 +79,7 @@ async function marksOf(db: Queryable, account_ids: readonly string[]): Promise<M
   return new Map(account_ids.map((id) => [id, `${tasks.get(id) ?? ''} ${calls.get(id) ?? ''}`]));
 }
 
-async function recentOf(db: Queryable, account_ids: readonly string[]): Promise<Map<string, Recent>> {
+async function recentOf(db: Queryable, account_ids: readonly string[]): Promise<Map<string, RecentActivity>> {
   const [tasks, calls] = await Promise.all([recentTasks(db, account_ids), recentCalls(db, account_ids)]);
   return new Map(account_ids.map((id) => [id, { tasks: tasks.get(id) ?? none, calls: calls.get(id) ?? none }]));
 }

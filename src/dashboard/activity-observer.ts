@@ -20,7 +20,7 @@ export const watchers_of_account_max = 50;
 /** Rows appear within a second of their event: half of it is the browser's. */
 const look_every_ms = 400;
 
-export type Recent = { tasks: RecentRows; calls: RecentRows };
+export type RecentActivity = { tasks: RecentRows; calls: RecentRows };
 
 /** Statements of a look. */
 export type Reads = {
@@ -29,7 +29,7 @@ export type Reads = {
   /** Those of these watchers whose person may still read just as much of their account. */
   admitted(watchers: readonly Watcher[]): Promise<ReadonlySet<Watcher>>;
   /** The rows of each account that may be new or changed, with their keys. Only for accounts with limited watchers. */
-  recentOf(account_ids: readonly string[]): Promise<ReadonlyMap<string, Recent>>;
+  recentOf(account_ids: readonly string[]): Promise<ReadonlyMap<string, RecentActivity>>;
   /** The projects that these keys are in now. */
   projectsOf(key_ids: readonly string[]): Promise<ReadonlyMap<string, string>>;
 };
@@ -82,7 +82,7 @@ type State = {
   by_account: Map<string, Set<Watcher>>;
   marks: Map<string, string>;
   /** The rows of accounts with limited watchers, and the mark before they were read. */
-  seen_rows: Map<string, { mark: string; recent: Recent }>;
+  seen_rows: Map<string, { mark: string; recent: RecentActivity }>;
 };
 
 /** Returns the watchers of an account who are limited to projects. */
@@ -135,7 +135,7 @@ async function lookForLimited(reads: Reads, state: State, marks: ReadonlyMap<str
 }
 
 /** Returns the keys whose rows have changed. */
-function changedBetween(before: Recent | undefined, now: Recent): Set<string> {
+function changedBetween(before: RecentActivity | undefined, now: RecentActivity): Set<string> {
   if (!before) return new Set();
   return keysChanged(before.tasks, now.tasks).union(keysChanged(before.calls, now.calls));
 }

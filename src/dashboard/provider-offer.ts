@@ -15,11 +15,11 @@ import type { PriceView } from './views/models.ts';
 /** Models that a provider of the dashboard has to offer. */
 
 /** A provider that is stored, or is to be. */
-export type Offering = Pick<AddedProvider, 'name' | 'preset' | 'entry'>;
+export type OfferingProvider = Pick<AddedProvider, 'name' | 'preset' | 'entry'>;
 
 /** Lists the models of a provider by its own words; undefined if its adapter cannot ask for them. Throws ApiError naming a field. */
 export async function readOffer(
-  offering: Offering,
+  offering: OfferingProvider,
   api_key: string | undefined,
   { guard, signal }: { guard: Guard; signal: AbortSignal },
 ): Promise<OfferedModel[] | undefined> {
@@ -39,20 +39,20 @@ export async function readOffer(
 }
 
 /** Returns a provider with its key, as its adapter takes it. */
-export function configOf({ name, entry }: Offering, api_key: string | undefined): ProviderConfig {
+export function configOf({ name, entry }: OfferingProvider, api_key: string | undefined): ProviderConfig {
   const texts = resolveTexts(entry, () => undefined) ?? {};
   return buildProvider(name, entry, { ...texts, ...(api_key !== undefined && { api_key }) }, {});
 }
 
 /** Tells whether reading the list says that the key is right. */
-export function checksKeys({ preset, entry }: Offering): boolean {
+export function checksKeys({ preset, entry }: OfferingProvider): boolean {
   const server = preset === null ? undefined : knownPresets()[preset];
   if (server?.no_list || adapters[entry.adapter]?.listModels === undefined) return false;
   return server?.public_list === undefined || server.key_path !== undefined;
 }
 
 /** Lists the models of the default catalogue with a route over this provider. */
-export function shippedOffer({ preset }: Pick<Offering, 'preset'>) {
+export function shippedOffer({ preset }: Pick<OfferingProvider, 'preset'>) {
   return defaultModels().flatMap((model) => shippedEntry(model.id, { preset }) ?? []);
 }
 

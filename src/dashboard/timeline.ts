@@ -1,7 +1,7 @@
 import type { Entry } from '../money/ledger.ts';
 import { costView, estimateView } from '../money/money.ts';
 import type { Attempt, Task } from '../tasks/task.ts';
-import type { Waiting } from '../tasks/waiting.ts';
+import type { WaitingPlace } from '../tasks/waiting.ts';
 import type { DeliveryAttempt } from '../webhooks/delivery.ts';
 import type { Moment } from './views/activity.ts';
 
@@ -18,7 +18,7 @@ type TimelineInput = {
   entries: readonly Entry[];
   attempt_log: readonly DeliveryAttempt[];
   /** The providers that a queued task waits for, and when that was so. */
-  waiting: readonly Waiting[];
+  waiting: readonly WaitingPlace[];
   now: Date;
   /** Names of routes and an upstream's words are the operator's business. */
   sees_routes: boolean;
@@ -63,7 +63,7 @@ function at(when: Date, kind: Moment['kind'], title: string, tone: Moment['tone'
   return { at: when.toISOString(), kind, title, tone, ...(detail !== undefined && { detail }) };
 }
 
-function waitingMoment({ place, reason }: Waiting, { now, sees_routes }: TimelineInput): Moment {
+function waitingMoment({ place, reason }: WaitingPlace, { now, sees_routes }: TimelineInput): Moment {
   const detail = sees_routes ? reason : 'The model provider is full.';
   return at(now, 'waiting', `Queued: position ${place}`, 'waiting', detail);
 }

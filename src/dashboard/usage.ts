@@ -12,7 +12,7 @@ import { compareGroups, costOf } from '../money/usage-groups.ts';
 import { chargesOf, pairNames, usageOf, type UsageFilter, type UsageRow } from '../money/usage.ts';
 import { csvAnswer, type Cell } from './csv.ts';
 import { account_endpoint, type AccountCall } from './page.ts';
-import type { Used, UsageGrouping, UsageView } from './views/usage.ts';
+import type { UsageSum, UsageGrouping, UsageView } from './views/usage.ts';
 
 /** The parts of the app that showing usage takes. */
 type Parts = { readonly db: Db; readonly clock: Clock };
@@ -136,7 +136,7 @@ function isNamed(group: UsageGrouping): group is 'key' | 'project' {
   return group === 'key' || group === 'project';
 }
 
-function usedView(rows: readonly UsageRow[], currency: string): Used {
+function usedView(rows: readonly UsageRow[], currency: string): UsageSum {
   const units = new Map<string, string>();
   for (const row of rows) {
     for (const [unit, amount] of Object.entries(row.units))

@@ -40,7 +40,7 @@ export type EmbeddedOptions = {
 };
 
 /** A running PostgreSQL of ours. It is started again when it dies, until `stop`. */
-export type Embedded = {
+export type EmbeddedPostgres = {
   readonly connection: Connection;
   readonly url: string;
   /** True if the server of an earlier process was taken over. */
@@ -59,7 +59,7 @@ const command_wait_ms = 30_000;
  * a process that was killed, and watches over it from then on. Throws DataFolderInUse while another
  * service has the folder, EmbeddedError with what to do when PostgreSQL cannot run.
  */
-export async function startEmbedded(options: EmbeddedOptions): Promise<Embedded> {
+export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedPostgres> {
   const home = prepareHome(options.data_dir);
   const lock = await waitForLock(home, options.purpose ?? 'service');
   try {
@@ -130,7 +130,7 @@ async function waitForLock(home: Home, purpose: Purpose): Promise<Lock> {
 /** Pauses before the next attempt to start a server that died; the last one repeats. */
 const restart_pauses_ms = [100, 250, 500, 1_000, 2_000, 5_000];
 
-class Supervisor implements Embedded {
+class Supervisor implements EmbeddedPostgres {
   readonly #cluster: ServerCluster;
   readonly #lock: Lock;
   #server: Server | undefined;

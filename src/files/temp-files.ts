@@ -6,10 +6,10 @@ import { withSpool, type Spool } from './spool.ts';
 export type TempFileParts = { config: { data_dir: string }; limits: { temp_files: Semaphore } };
 
 /** The part of a call that tells whether its caller is still there. */
-export type Leaving = { readonly gone: AbortSignal };
+export type GoneSignal = { readonly gone: AbortSignal };
 
 /** For the files that one request needs beside its body. */
-export type RequestTempFiles = Leaving & {
+export type RequestTempFiles = GoneSignal & {
   /**
    * To be called before any other permit is taken: it waits for one, and requests that have theirs may wait for
    * others. Throws ApiError 429 if there is none for a minute, or the caller leaves.
@@ -24,7 +24,7 @@ const timeout_ms = 60_000;
 export async function withTempFiles<T>(
   { config, limits }: TempFileParts,
   account_id: string,
-  call: Leaving,
+  call: GoneSignal,
   work: (files: RequestTempFiles) => Promise<T>,
 ): Promise<T> {
   let acquiring: Promise<Permit | undefined> | undefined;

@@ -20,12 +20,12 @@ export class BodyBroken extends ApiError {
   }
 }
 
-export type Watching = { bytes_max: number; idle_ms: number; tooLarge: () => ApiError };
+export type ArrivalLimits = { bytes_max: number; idle_ms: number; tooLarge: () => ApiError };
 
 /** Looks after the body as it comes: its size, its pace, its end. Answers how to stop that. */
 export function watchArrival(
   raw: IncomingMessage,
-  { bytes_max, idle_ms, tooLarge }: Watching,
+  { bytes_max, idle_ms, tooLarge }: ArrivalLimits,
   fail: (error: ApiError) => void,
 ): () => void {
   let size_bytes = 0;

@@ -14,7 +14,7 @@ const sockets_count = 8;
 /** Elsewhere a port is not shared evenly between sockets, and Node refuses to try. */
 const can_share = process.platform === 'linux';
 
-export type Listening = {
+export type ListeningServer = {
   address: AddressInfo;
   /** Takes no more connections. Resolves when those that were taken have ended. */
   close(): Promise<void>;
@@ -24,7 +24,7 @@ export type Listening = {
 export type ListenAddress = { host: string; port: number; is_shared?: boolean };
 
 /** Listens on a port, with several sockets where the system can. Rejects with EADDRINUSE and the like. */
-export async function listen(server: HttpServer, { is_shared = false, ...address }: ListenAddress): Promise<Listening> {
+export async function listen(server: HttpServer, { is_shared = false, ...address }: ListenAddress): Promise<ListeningServer> {
   // A port that the system chooses is nobody else's; one that was named may be that of another service of ours,
   // which would share it unasked.
   if (can_share && address.port !== 0 && !is_shared) await tryAlone(address);

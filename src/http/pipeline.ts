@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import makeRouter, { type HTTPMethod } from 'find-my-way';
 import { ApiError } from '../errors.ts';
-import { listen, type ListenAddress, type Listening } from './listen.ts';
+import { listen, type ListenAddress, type ListeningServer } from './listen.ts';
 import { default_timeouts, type PipelineOptions } from './options.ts';
 import { compileRoutes, routerPath } from './routes.ts';
 import { carriesKey, type Context, receive, refuseUrl, serve, serveUnknown, wantsJson } from './serve.ts';
@@ -45,7 +45,7 @@ export function makePipeline<App>(options: PipelineOptions<App>): Pipeline {
     expecting: new WeakSet(),
   };
   const server = makeServer(context);
-  let listening: Listening | undefined;
+  let listening: ListeningServer | undefined;
   return {
     listen: async (address) => {
       listening = await listen(server, address);
@@ -123,7 +123,7 @@ const idle_check_ms = 100;
 async function close(
   server: Server,
   { grace_ms, cut }: { grace_ms: number; cut: AbortController },
-  listening?: Listening,
+  listening?: ListeningServer,
 ): Promise<void> {
   const idle = setInterval(() => server.closeIdleConnections(), idle_check_ms);
   const timer = setTimeout(() => {

@@ -20,14 +20,14 @@ export function relatedBoundary(content_type = ''): string {
   return boundary;
 }
 
-export type Related<T> = { about: Buffer; file: T };
+export type RelatedBody<T> = { about: Buffer; file: T };
 
 /** Reads both parts from a body; `take` gets the file while it arrives. Throws ApiError 400, and what `take` throws. */
 export async function readRelated<T>(
   body: Readable,
   boundary: string,
   take: (stream: Readable) => Promise<T>,
-): Promise<Related<T>> {
+): Promise<RelatedBody<T>> {
   const parser = new Dicer({ boundary, maxHeaderPairs: headers_max });
   const { promise: parsed, resolve, reject } = Promise.withResolvers<void>();
   const about: Buffer[] = [];

@@ -1,5 +1,5 @@
 import { ApiError } from '../errors.ts';
-import type { Taken, WindowName } from '../limits/window.ts';
+import type { WindowAnswer, WindowName } from '../limits/window.ts';
 
 const scopes: Record<WindowName, string> = {
   generate: 'on POST /v1/generate',
@@ -8,7 +8,7 @@ const scopes: Record<WindowName, string> = {
 };
 
 /** Headers about its window that every response of a limited path has. */
-export function windowHeaders(taken: Taken): Record<string, string> {
+export function windowHeaders(taken: WindowAnswer): Record<string, string> {
   return {
     'x-ratelimit-limit-requests': String(taken.limit),
     'x-ratelimit-remaining-requests': String(taken.remaining),
@@ -19,7 +19,7 @@ export function windowHeaders(taken: Taken): Record<string, string> {
 /** 429 of the specification's `rate_limit`; says whose limit it is, not to be taken for an upstream's. */
 export function windowError(
   window: WindowName,
-  taken: Taken,
+  taken: WindowAnswer,
   { id, requests_per_minute }: { id: string; requests_per_minute?: number },
 ): ApiError {
   const seconds = Math.ceil(taken.retry_after_ms / 1000);

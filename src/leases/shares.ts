@@ -5,7 +5,7 @@ import { oneRow } from '../db/one-row.ts';
 import { ageOf, isStillLeased, type Liveness, type LeaseTime } from './liveness.ts';
 
 /** A limit that all nodes share, as far as this node uses it. */
-export type Limited = {
+export type SharedLimit = {
   limit: number;
   /** The time for which the share of a node that died counts as used. */
   lost_ms: number;
@@ -23,7 +23,7 @@ export type ShareState = { others_in_use: number; others_free_in_ms: number | un
 /** Shares of limits, each by the name of its resource. */
 export type Shares = {
   /** Takes one of the limit, out of the share of this node if it can; resolves to false if all nodes together use it up. */
-  take(resource: string, limited: Limited): Promise<boolean>;
+  take(resource: string, limited: SharedLimit): Promise<boolean>;
   /** Returns what this node heard last of the others. */
   stateOf(resource: string): ShareState;
   /** Gives back what is not in use. */
@@ -57,7 +57,7 @@ type LimitShare = ShareState & {
   waiting: number;
   /** One more at each recall: an answer to what was asked before it is not used. */
   recalls: number;
-  limited: Limited;
+  limited: SharedLimit;
   /** Refused until then without asking, while the limit is the same. */
   full: { limit: number; until_ms: number };
 };
@@ -115,7 +115,7 @@ class LeasedShares implements Shares {
     this.#looking = setInterval(() => this.#renewUsed(), look_ms).unref();
   }
 
-  async take(resource: string, limited: Limited): Promise<boolean> {
+  async take(resource: string, limited: SharedLimit): Promise<boolean> {
     const share = this.#find(resource, limited);
     share.limited = limited;
     if (this.#takeNow(share, limited)) return true;
@@ -162,7 +162,7 @@ class LeasedShares implements Shares {
     await this.#request(share, 'give back').catch(() => undefined); // it ends by itself
   }
 
-  #takeNow(share: LimitShare, limited: Limited): boolean {
+  #takeNow(share: LimitShare, limited: SharedLimit): boolean {
     const { asked_at, amount, is_shared } = share;
     const now = this.#liveness.now();
     if (!isUsable(share, limited, now) || !limited.take(Math.min(limited.limit, amount))) return false;
@@ -238,7 +238,7 @@ class LeasedShares implements Shares {
     return answer;
   }
 
-  #find(resource: string, limited: Limited): LimitShare {
+  #find(resource: string, limited: SharedLimit): LimitShare {
     const existing = this.#shares.get(resource);
     if (existing) return existing;
     this.#forgetOld();
@@ -271,7 +271,7 @@ class LeasedShares implements Shares {
   }
 }
 
-function isUsable({ asked_at, of_limit }: LimitShare, { limit }: Limited, now: LeaseTime): boolean {
+function isUsable({ asked_at, of_limit }: LimitShare, { limit }: SharedLimit, now: LeaseTime): boolean {
   return of_limit <= limit && isStillLeased(asked_at, now, share_ms);
 }
 

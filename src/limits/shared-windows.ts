@@ -1,5 +1,5 @@
 import type { Shares } from '../leases/shares.ts';
-import { SlidingLog, window_ms, type Taken, type WindowName, type Windows } from './window.ts';
+import { SlidingLog, window_ms, type WindowAnswer, type WindowName, type Windows } from './window.ts';
 
 /**
  * Windows of all nodes together: each node logs its own requests, and accepts as many in any minute as its share of the
@@ -13,7 +13,7 @@ export function sharedWindows(shares: Shares): Windows {
       const log = findLog(logs, resource, now_ms);
       const begun_ms = performance.now();
       const nowMs = () => now_ms + performance.now() - begun_ms; // a share may have to be asked for
-      let taken: Taken | undefined;
+      let taken: WindowAnswer | undefined;
       const limited = {
         limit,
         lost_ms: window_ms,
@@ -34,9 +34,9 @@ function resourceOf(window: WindowName, name: string): string {
 
 /** Requests on other nodes take their places, too, and may leave the window earlier. */
 function besideOthers(
-  taken: Taken,
+  taken: WindowAnswer,
   { others_in_use, others_free_in_ms }: { others_in_use: number; others_free_in_ms: number | undefined },
-): Taken {
+): WindowAnswer {
   if (others_in_use === 0) return taken;
   const remaining = Math.max(0, taken.remaining - others_in_use);
   if (taken.ok) return { ...taken, remaining };

@@ -10,7 +10,7 @@
 export type WindowName = 'generate' | 'chat' | 'other';
 
 /** The answer to one request. Milliseconds are counted from `now_ms` of the call. */
-export type Taken = {
+export type WindowAnswer = {
   /** False: refused by the window, and not counted. */
   ok: boolean;
   limit: number;
@@ -25,12 +25,12 @@ export type Taken = {
 /** Windows of all nodes together. */
 export type Windows = {
   /** Takes one place in the window of a key, or of another name, or refuses. `now_ms` is monotonic. */
-  take(window: WindowName, name: string, limit: number, now_ms: number): Promise<Taken>;
+  take(window: WindowName, name: string, limit: number, now_ms: number): Promise<WindowAnswer>;
 };
 
 /** Windows of one process. */
 export type LocalWindows = {
-  take(window: WindowName, name: string, limit: number, now_ms: number): Taken;
+  take(window: WindowName, name: string, limit: number, now_ms: number): WindowAnswer;
 };
 
 export const window_ms = 60_000;
@@ -95,7 +95,7 @@ export class SlidingLog {
   }
 
   /** Takes a place while fewer than `bound` requests count. */
-  take(limit: number, now_ms: number, bound = limit): Taken {
+  take(limit: number, now_ms: number, bound = limit): WindowAnswer {
     const at_ms = Math.max(now_ms, this.#newest_ms); // a clock that steps back must not free places
     this.#dropExpired(at_ms);
     const ok = this.#count < Math.min(limit, bound);

@@ -151,7 +151,7 @@ export async function removeAccountBudget(db: Queryable, account_id: string, id:
 export type RefusedKey = { account_id: string; key_id: string };
 
 /** The hard budget that refused a hold, and what is left of it. */
-export type Refusing = BudgetState & { room: Money };
+export type RefusingBudget = BudgetState & { room: Money };
 
 /**
  * Returns the hard budget of which the least is left for a key, if that is less than the key's own limit leaves it; for
@@ -161,7 +161,7 @@ export async function refusingBudget(
   db: Queryable,
   { account_id, key_id }: RefusedKey,
   now: Date,
-): Promise<Refusing | undefined> {
+): Promise<RefusingBudget | undefined> {
   const rows = await db.query<StateRow & { room: Money; own_room: Money | null }>(
     `select s.*, s.amount - s.spent - s.held as room,
             k.limit_month - case when k.month < month_of($1) then 0 else k.spent end - k.held - k.exposed as own_room
@@ -188,7 +188,7 @@ type RefusedHold = {
 
 /** The answer to a hold that a hard budget refused. */
 export function budgetReached(
-  { id, name, amount, room, ends_at }: Refusing,
+  { id, name, amount, room, ends_at }: RefusingBudget,
   { what, needed, currency, is_limited, key_id, model }: RefusedHold,
 ): ApiError {
   const text = (value: Money) => `${balanceView(value < 0n ? 0n : value, currency).amount} ${currency}`;

@@ -219,13 +219,13 @@ export function count(account: AccountFunds, key: KeyFunds | undefined, amount: 
 }
 
 /** A request for leases, and what is done with its answer. */
-export type Leasing = { request: LeaseRequest; take(answer: LeaseAnswer): void };
+export type PendingLease = { request: LeaseRequest; take(answer: LeaseAnswer): void };
 
 /**
  * Asks for leases in place of those that there are. Half of what is left of them stays usable while the database is asked,
  * and is promised; the database decides about the rest, so that a node that has much leaves some to others.
  */
-export function beginLease(account: AccountFunds, key: KeyFunds, whose: LeaseOwner, at: LeaseTime): Leasing {
+export function beginLease(account: AccountFunds, key: KeyFunds, whose: LeaseOwner, at: LeaseTime): PendingLease {
   const own = promiseHalf(account, at);
   const of_key = promiseHalf(key, at);
   return {

@@ -4,7 +4,7 @@ import { oneRow } from '../db/one-row.ts';
 import { assert } from '../lib/assert.ts';
 import { endLease } from '../leases/leases.ts';
 import { whileLeased } from '../leases/while-leased.ts';
-import { refusingBudget, type RefusedKey, type Refusing } from './account-budgets.ts';
+import { refusingBudget, type RefusedKey, type RefusingBudget } from './account-budgets.ts';
 import { lockedBy } from './locked.ts';
 import { money_max, type Money } from './money.ts';
 import { useRecord, type UpstreamUse } from './upstream.ts';
@@ -119,7 +119,7 @@ export type Holds = {
   /** Returns what a hold may take, if that is known without asking the database. */
   funds(account_id: string, whose: KeyName): Funds | undefined;
   /** Returns the hard budget that refused a key's hold; undefined if it was the key's own limit. */
-  refusedBy(whose: RefusedKey): Promise<Refusing | undefined>;
+  refusedBy(whose: RefusedKey): Promise<RefusingBudget | undefined>;
   /** Reads the same from the database. */
   readFunds(whose: Omit<HoldRequest, 'amount'>): Promise<Funds>;
   /**
@@ -199,7 +199,7 @@ export type HoldBatcher = {
   /** Holds what was reserved, as far as it is there, and settles or releases it; on the disk when it resolves. */
   commit(request: CommitRequest): Promise<CommitAnswer>;
   /** Returns the hard budget that refused a key's hold. */
-  refusedBy(whose: RefusedKey): Promise<Refusing | undefined>;
+  refusedBy(whose: RefusedKey): Promise<RefusingBudget | undefined>;
   oldest_ms(): number;
 };
 

@@ -228,14 +228,14 @@ export async function balanceOf(db: Queryable, account_id: string): Promise<Bala
 }
 
 /** An account's available money as of an entry, and whether a credit has lifted it to so much since another one. */
-export type Standing = { account_id: string; available: Money; currency: string; entry: bigint; credited: boolean };
+export type AccountStanding = { account_id: string; available: Money; currency: string; entry: bigint; credited: boolean };
 
 /** An account whose standing is asked for. `after`: the entry since which credits count; null: none do. */
 export type StandingRequest = { account_id: string; available: Money; after: bigint | null };
 
 /** Returns the standing of each account. */
-export async function standingsOf(db: Queryable, requests: readonly StandingRequest[]): Promise<Standing[]> {
-  return db.query<Standing>(
+export async function standingsOf(db: Queryable, requests: readonly StandingRequest[]): Promise<AccountStanding[]> {
+  return db.query<AccountStanding>(
     `select b.account_id, b.amount - b.held as available, b.currency, b.entries as entry,
             exists (select from ledger_entries e where e.account_id = b.account_id and e.number > r.after
               and e.type in ('topup', 'adjustment') and e.available_after >= r.available) as credited

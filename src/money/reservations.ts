@@ -23,7 +23,7 @@ import {
   type KeyFunds,
   type Reservation,
 } from './account-funds.ts';
-import type { RefusedKey, Refusing } from './account-budgets.ts';
+import type { RefusedKey, RefusingBudget } from './account-budgets.ts';
 import type {
   CloseAnswer,
   CloseRequest,
@@ -94,7 +94,7 @@ class LeasedHolds implements Holds {
     return leftOf(account, key, await this.#ask(account, key, 0n, this.#holds.readFunds(whose)));
   }
 
-  refusedBy(whose: RefusedKey): Promise<Refusing | undefined> {
+  refusedBy(whose: RefusedKey): Promise<RefusingBudget | undefined> {
     return this.#holds.refusedBy(whose);
   }
 

@@ -48,7 +48,7 @@ export async function addUpModelHours({ db, clock }: { readonly db: Queryable; r
 /** `served`: the share of calls that did not fail; null on days without calls. */
 export type ServedDay = { day: string; served: number | null };
 
-export type Served = {
+export type ServiceStatistics = {
   days: ServedDay[];
   /** The share of served calls in the last 24 hours; null without calls. */
   served: number | null;
@@ -57,10 +57,10 @@ export type Served = {
 };
 
 type DayRow = { model: string; day: string; calls: number; failed: number };
-type HourRow = Pick<Served, 'first_p50_ms' | 'total_p50_ms'> & { model: string; calls: number; failed: number };
+type HourRow = Pick<ServiceStatistics, 'first_p50_ms' | 'total_p50_ms'> & { model: string; calls: number; failed: number };
 
 /** Returns how each model served on the last `status_days` days (UTC, oldest first) and in the last 24 hours. */
-export async function servedByModel(db: Queryable, now_ms: number): Promise<(model: string) => Served> {
+export async function servedByModel(db: Queryable, now_ms: number): Promise<(model: string) => ServiceStatistics> {
   const days = await db.query<DayRow>(
     `select model, to_char(start at time zone 'UTC', 'YYYY-MM-DD') as day, sum(calls)::float8 as calls, sum(failed)::float8 as failed
        from model_hours where start >= $1 group by 1, 2`,

@@ -55,7 +55,7 @@ export type SendOptions = Limits & {
   answer_bytes_max: number;
 };
 
-export type Sent = { status: number; headers: IncomingHttpHeaders; answer: Buffer };
+export type GuardAnswer = { status: number; headers: IncomingHttpHeaders; answer: Buffer };
 
 export type DownloadOptions = Limits & {
   /** Kept to the origin of the URL: a redirect to another one loses them. */
@@ -65,9 +65,9 @@ export type DownloadOptions = Limits & {
   redirects_max: number;
 };
 
-export type Saved = { size_bytes: number; content_type: string | undefined };
+export type SavedFile = { size_bytes: number; content_type: string | undefined };
 
-export type Downloaded = { bytes: Buffer; content_type: string | undefined };
+export type DownloadedFile = { bytes: Buffer; content_type: string | undefined };
 
 /**
  * Requests to addresses that a user or an upstream chose. The URL is judged, its name is resolved once,
@@ -78,11 +78,11 @@ export type Downloaded = { bytes: Buffer; content_type: string | undefined };
  */
 export type Guard = {
   /** One request; redirects are answers like any other. Rejects with GuardError. */
-  send(url: string, options: SendOptions): Promise<Sent>;
+  send(url: string, options: SendOptions): Promise<GuardAnswer>;
   /** Fetches a file into memory, following redirects, each judged anew. Rejects with GuardError. */
-  download(url: string, options: DownloadOptions): Promise<Downloaded>;
+  download(url: string, options: DownloadOptions): Promise<DownloadedFile>;
   /** The same into `file`, which is at its end then, or destroyed. Rejects with GuardError, or with the file's error. */
-  save(url: string, file: Writable, options: DownloadOptions): Promise<Saved>;
+  save(url: string, file: Writable, options: DownloadOptions): Promise<SavedFile>;
   /** A connection for a client of one's own, judged and dialled like every other. Rejects with GuardError. */
   connect(url: string, options: ConnectOptions): Promise<Socket>;
 };
@@ -110,7 +110,7 @@ export function openGuard(options: { resolve?: Resolve } = {}): Guard {
   };
 }
 
-async function send(resolve: Resolve, url: string, options: SendOptions): Promise<Sent> {
+async function send(resolve: Resolve, url: string, options: SendOptions): Promise<GuardAnswer> {
   const clock = startClock(options);
   try {
     const response = await request(resolve, judge(url, options.rules), options, clock);
@@ -121,7 +121,7 @@ async function send(resolve: Resolve, url: string, options: SendOptions): Promis
   }
 }
 
-async function download(resolve: Resolve, url: string, options: DownloadOptions): Promise<Downloaded> {
+async function download(resolve: Resolve, url: string, options: DownloadOptions): Promise<DownloadedFile> {
   const chunks = new ChunkBuffer();
   const memory = new Writable({
     write: (chunk: Buffer, _encoding, done) => {
@@ -133,7 +133,7 @@ async function download(resolve: Resolve, url: string, options: DownloadOptions)
   return { bytes: chunks.whole(), content_type };
 }
 
-async function save(resolve: Resolve, first: string, file: Writable, options: DownloadOptions): Promise<Saved> {
+async function save(resolve: Resolve, first: string, file: Writable, options: DownloadOptions): Promise<SavedFile> {
   const clock = startClock(options);
   try {
     let url = first;
@@ -170,7 +170,7 @@ async function saveFile(
   file: Writable,
   options: DownloadOptions,
   clock: Clock,
-): Promise<Saved> {
+): Promise<SavedFile> {
   const { statusCode: status = 0, headers } = response;
   if (status !== 200) {
     response.destroy();
@@ -184,7 +184,7 @@ async function saveFile(
 /** The body's chunks, counted, as long as they keep coming and are not too many. */
 async function* limited(
   response: IncomingMessage,
-  saved: Saved,
+  saved: SavedFile,
   { idle_timeout_ms, size_bytes_max }: DownloadOptions,
   clock: Clock,
 ): AsyncGenerator<Buffer> {

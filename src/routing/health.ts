@@ -32,7 +32,7 @@ export type Blocked = { cause: Cause; retry_after_ms: number };
 export type Admission = { admitted: true; probe?: string } | ({ admitted: false } & Blocked);
 
 /** `degraded`: fewer routes than there are, or only a probe. `unavailable`: what `admit` would refuse. */
-export type Standing = 'available' | 'degraded' | 'unavailable';
+export type Availability = 'available' | 'degraded' | 'unavailable';
 
 /**
  * A circuit breaker per route and account, and one per route for all accounts. An account's failures open its own; the
@@ -55,7 +55,7 @@ export type RouteHealth = {
    * Returns a function that tells the standing of models with given routes, for one account or for all. Takes
    * no probe; all looks of a second are one query.
    */
-  look(): Promise<(routes: readonly string[], account_id?: string) => Standing>;
+  look(): Promise<(routes: readonly string[], account_id?: string) => Availability>;
   /** A request that may have been the probe was not made, or says nothing about the route: the next one may. */
   releaseProbe(route: string, account_id: string): Promise<void>;
   /**
@@ -164,7 +164,7 @@ class SharedRouteHealth implements RouteHealth {
     return { admitted: false, ...blocked };
   }
 
-  async look(): Promise<(routes: readonly string[], account_id?: string) => Standing> {
+  async look(): Promise<(routes: readonly string[], account_id?: string) => Availability> {
     if (this.#isOld()) await this.#refresh();
     return (routes, account_id = everybody) => {
       const open = routes.map((route) => this.#circuits(route, account_id)).filter(({ length }) => length > 0);

@@ -10,7 +10,7 @@ import { bytesOf, image_formats, openTracks } from './measure.ts';
 import { sniff, sniff_bytes, type Container } from './sniff.ts';
 
 /** Thumbnails of a file as WebP, one of each size. */
-export type Drawing = { drawn: readonly Uint8Array[] };
+export type DrawnThumbnails = { drawn: readonly Uint8Array[] };
 
 // An image is decoded on one processor: what is drawn in the background leaves the others alone.
 sharp.concurrency(1);
@@ -19,7 +19,7 @@ sharp.concurrency(1);
  * Draws the thumbnails of an image, a frame of a video, or the loudness of a recording. Draws none of what it cannot
  * decode. Hostile files may loop or eat memory: see media-processes.ts.
  */
-export async function draw(source: ByteSource): Promise<{ done: Drawing; spent: boolean }> {
+export async function draw(source: ByteSource): Promise<{ done: DrawnThumbnails; spent: boolean }> {
   let spent = false;
   try {
     const container = sniff(source.read(0, sniff_bytes));

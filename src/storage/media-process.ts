@@ -1,7 +1,7 @@
 import { isMainThread, parentPort, Worker } from 'node:worker_threads';
 import { openSocketSource, socket_descriptor } from './byte-source.ts';
 import type { ProbeResult } from './probe-result.ts';
-import type { Drawing } from './drawing.ts';
+import type { DrawnThumbnails } from './drawing.ts';
 
 // The process in which files of others are read (media-processes.ts): a MediaRequest in, a MediaReply out, one at a
 // time. It opens no file: the bytes come through a socket, as it asks for them. The work is done in a thread
@@ -11,7 +11,7 @@ import type { Drawing } from './drawing.ts';
 /** The size of the file in bytes; the bytes are read through the socket. */
 export type MediaRequest = { work: 'measure' | 'draw'; size_bytes: number };
 
-export type MediaResult = ProbeResult | Drawing | 'timeout';
+export type MediaResult = ProbeResult | DrawnThumbnails | 'timeout';
 
 /**
  * `begun`: what follows is the file's doing. `spent`: something of the parser may still be running, and the next file

@@ -12,7 +12,7 @@ import { showValue } from '../lib/show-value.ts';
 /** Decides which tools of a request an upstream gets. */
 export type KeepsTool = (tool: JsonObject) => boolean;
 
-export type Reduced = { request: ChatRequest; left_out: string[] };
+export type ReducedRequest = { request: ChatRequest; left_out: string[] };
 
 type Removed = { type: string; at: string; tool: JsonObject };
 
@@ -20,7 +20,7 @@ type Removed = { type: string; at: string; tool: JsonObject };
  * The request without the tools that the upstream does not get, and their types; the same object if it gets all. Throws
  * ApiError 400 naming the tool that the caller's choice forces.
  */
-export function withoutTools(request: ChatRequest, keeps: KeepsTool, fields: readonly string[] = []): Reduced {
+export function withoutTools(request: ChatRequest, keeps: KeepsTool, fields: readonly string[] = []): ReducedRequest {
   const { body } = request;
   const { tools, input } = body;
   const { typeOfTool } = request.style.caller;

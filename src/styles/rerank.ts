@@ -120,12 +120,12 @@ function bytesOf({ ascii_bytes, other_bytes }: TextSize): number {
 }
 
 /** A document by its place in the request, with its score. */
-export type Ranked = { index: number; relevance_score: number };
+export type RankedDocument = { index: number; relevance_score: number };
 
 /** An upstream's answer. Counts are absent if it reports none that can be believed. */
 export type Ranking = {
   id: string | undefined;
-  results: Ranked[];
+  results: RankedDocument[];
   input_tokens: number | undefined;
   search_units: number | undefined;
 };
@@ -158,7 +158,7 @@ export function readRanking(
 
 const id_length_max = 128;
 
-function readRanked(value: unknown, documents: number, seen: Set<number>): Ranked {
+function readRanked(value: unknown, documents: number, seen: Set<number>): RankedDocument {
   const { index, relevance_score, score } = isObject(value) ? value : {};
   const relevance = relevance_score ?? score;
   if (typeof index !== 'number' || !Number.isSafeInteger(index) || index < 0 || index >= documents || seen.has(index))

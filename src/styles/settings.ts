@@ -39,10 +39,10 @@ export function readFunction(value: Json | undefined, at: string): Tool {
   };
 }
 
-export type Chosen = { tools: Tool[]; tool_choice?: ToolChoice };
+export type ChosenTools = { tools: Tool[]; tool_choice?: ToolChoice };
 
 /** A choice that is one word; undefined if it is none of them. */
-export function readChoiceWord(choice: Json, tools: Tool[]): Chosen | undefined {
+export function readChoiceWord(choice: Json, tools: Tool[]): ChosenTools | undefined {
   if (choice === 'none' || choice === 'auto') return { tools, tool_choice: { mode: choice } };
   if (choice !== 'required') return undefined;
   if (tools.length === 0) throw mistake('tool_choice', 'must not be "required" without tools');
@@ -68,7 +68,7 @@ type Allowed = {
 };
 
 /** Keeps only the tools on the list: no style says it otherwise. */
-export function readAllowed({ holder, at, readName }: Allowed, tools: Tool[]): Chosen {
+export function readAllowed({ holder, at, readName }: Allowed, tools: Tool[]): ChosenTools {
   const list = (readList(holder, 'tools', `${at}.tools`) ?? []).map((value, index) => {
     const where = `${at}.tools[${index}]`;
     return readName(needObject(value, where), where);

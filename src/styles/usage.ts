@@ -111,7 +111,7 @@ export const no_usage: Usage = {
 };
 
 /** The usage that a call is charged for, all kinds of it; `is_counted`: some of it was counted here. */
-export type Charged = { usage: Usage; is_counted: boolean };
+export type ChargedUsage = { usage: Usage; is_counted: boolean };
 
 /**
  * `writes_for_an_hour`: the upstream was asked to keep input in its cache for an hour, so where it does not say for how
@@ -128,7 +128,7 @@ export function chargedUsage(
   reported: Partial<Usage> | undefined,
   delivered: TextSize,
   { input_tokens_counted, is_complete = true, writes_for_an_hour = false }: CountOptions,
-): Charged {
+): ChargedUsage {
   const received = tokensOf(delivered);
   const reported_output = reported?.output_tokens ?? 0;
   const output_tokens = is_complete ? reported_output || received : Math.max(reported_output, received);

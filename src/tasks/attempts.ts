@@ -32,7 +32,7 @@ export async function loadAtWork(db: Queryable, ref: TaskRef): Promise<TaskAtWor
 }
 
 /** The number and the claim of an attempt, for a worker that goes on with it. */
-export type Claimed = Pick<Attempt, 'number' | 'claim'>;
+export type AttemptClaim = Pick<Attempt, 'number' | 'claim'>;
 
 /** The route of a try as it was at its submit. */
 export function routeOf(attempt: Attempt): Route {
@@ -48,7 +48,7 @@ export async function openAttempt(
   ref: TaskRef,
   attempt: { number: number; name: string; route: Route },
   limits: ProviderLimits | undefined,
-): Promise<Claimed | 'full' | undefined> {
+): Promise<AttemptClaim | 'full' | undefined> {
   const claimed = { number: attempt.number, claim: randomBase62(16) };
   const { name, route } = attempt;
   const row = { ...ref, ...claimed, route: name, provider: route.provider, route_settings: JSON.stringify(route) };
@@ -62,7 +62,7 @@ export async function openAttempt(
 }
 
 /** Takes an open try over from a worker that was lost; what that one still writes is refused. */
-export async function claimAttempt(parts: Parts, ref: TaskRef, attempt: Claimed): Promise<Claimed | undefined> {
+export async function claimAttempt(parts: Parts, ref: TaskRef, attempt: AttemptClaim): Promise<AttemptClaim | undefined> {
   const claimed = { number: attempt.number, claim: randomBase62(16) };
   const values = [ref.account_id, ref.task_id, attempt.number, attempt.claim, claimed.claim];
   return (await isApplied(parts.db, 'select claim_attempt($1, $2, $3, $4, $5) as applied', values))
@@ -78,7 +78,7 @@ export async function claimAttempt(parts: Parts, ref: TaskRef, attempt: Claimed)
 export async function acceptAttempt(
   parts: Parts,
   ref: TaskRef,
-  attempt: Claimed & { seen_ref: string | null },
+  attempt: AttemptClaim & { seen_ref: string | null },
   state: RunState & { phase: 'waiting' | 'running' },
   poll_after_ms: number,
 ): Promise<boolean> {
@@ -101,7 +101,7 @@ export async function acceptAttempt(
 export async function closeAttempt(
   parts: Parts,
   ref: TaskRef,
-  attempt: Claimed,
+  attempt: AttemptClaim,
   end: { state: AttemptState; reason: string; message: string },
   options: { send_start: boolean } = { send_start: false },
 ): Promise<boolean> {
@@ -140,7 +140,7 @@ export async function acceptedAmong(
 }
 
 /** The upstream confirmed that an abandoned run stopped, unbilled. */
-export async function setStopped(parts: Parts, ref: TaskRef, attempt: Claimed): Promise<void> {
+export async function setStopped(parts: Parts, ref: TaskRef, attempt: AttemptClaim): Promise<void> {
   await parts.db.query('select stop_attempt($1, $2, $3, $4)', [
     new Date(parts.clock.now()),
     ref.account_id,

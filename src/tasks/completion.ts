@@ -3,7 +3,7 @@ import type { CostRow } from '../catalog/model.ts';
 import type { Units } from '../catalog/price.ts';
 import { upstreamCharge } from '../catalog/upstream-cost.ts';
 import type { RunState, UpstreamCost } from '../providers/provider.ts';
-import type { Claimed } from './attempts.ts';
+import type { AttemptClaim } from './attempts.ts';
 import { removeStrays, type TaskFileParts } from './files.ts';
 import { finish, type Completion, type FinishParts, type Preconditions } from './finish.ts';
 import { storeOutputs, type Origin, type OutputParts } from './outputs.ts';
@@ -49,7 +49,7 @@ export async function end(
 export async function settle(
   parts: EndingParts,
   task: Task,
-  attempt: Claimed & Origin & { cost: readonly CostRow[] },
+  attempt: AttemptClaim & Origin & { cost: readonly CostRow[] },
   state: RunState & { phase: 'done' | 'failed' },
   started_at: Date | undefined,
 ): Promise<'done' | 'unstored' | 'unfetched'> {
@@ -112,7 +112,7 @@ function costOf(
 export async function outOfReach(
   parts: EndingParts,
   task: Task,
-  attempt: Claimed & { route: string },
+  attempt: AttemptClaim & { route: string },
   started_at: Date,
 ) {
   await parts.health.failed(attempt.route, task.account_id, { cause: 'upstream_error' });

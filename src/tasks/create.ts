@@ -151,7 +151,7 @@ function readWebhookUrl(value: unknown, rules: AddressRules): string | null {
   return value;
 }
 
-export type Created = { ref: TaskRef; body: string; replayed: boolean; is_final: boolean };
+export type CreatedTask = { ref: TaskRef; body: string; replayed: boolean; is_final: boolean };
 
 /** The header Idempotency-Key, and the bytes that came with it. */
 export type Idempotency = { key: string; body: Buffer };
@@ -166,7 +166,7 @@ export async function createTask(
   caller: Caller,
   request: PricedTaskRequest,
   repeated: Idempotency | undefined,
-): Promise<Created> {
+): Promise<CreatedTask> {
   const account_id = caller.account.id;
   const once = repeated && onceOf(caller, repeated);
   const routes = request.model.routes.map((route) => routeName(request.model.id, route.id));
@@ -214,7 +214,7 @@ async function answered(
   request: PricedTaskRequest,
   answer: CreateAnswer,
   { id, created_at }: { id: string; created_at: Date },
-): Promise<Created> {
+): Promise<CreatedTask> {
   if (answer.outcome === 'replayed' && answer.task_id !== null) return replay(parts.db, caller, answer.task_id);
   if (answer.outcome !== 'created') throw await refusal(parts, caller, request, answer, created_at);
   await failpoint('task.created');
@@ -311,7 +311,7 @@ function newBody(request: PricedTaskRequest, caller: Caller, id: string, created
   });
 }
 
-async function replay(db: Db, caller: Caller, task_id: string): Promise<Created> {
+async function replay(db: Db, caller: Caller, task_id: string): Promise<CreatedTask> {
   const ref = { account_id: caller.account.id, task_id };
   const task = await loadTask(db, ref);
   if (!task) throw new ApiError('not_found', `The task ${task_id} of this Idempotency-Key is no longer kept.`);

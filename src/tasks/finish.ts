@@ -14,7 +14,7 @@ import { inSpan } from '../tracing/tracer.ts';
 import { withoutWords } from '../lib/without-words.ts';
 import { newId } from '../lib/ids.ts';
 import { newDelivery } from '../webhooks/delivery.ts';
-import type { Claimed } from './attempts.ts';
+import type { AttemptClaim } from './attempts.ts';
 import { dropInputs, type InputParts } from './inputs.ts';
 import { linkOutputs, type LinkParts } from './outputs.ts';
 import {
@@ -67,7 +67,7 @@ type UpstreamSide = { upstream?: UpstreamCharge | undefined; upstream_cost?: Ups
 /** Preconditions of the end. Without them the task ends in whatever state it is in. */
 export type Preconditions = {
   /** The open attempt that ends with the task, or that there is none. */
-  attempt?: Claimed | 'none' | undefined;
+  attempt?: AttemptClaim | 'none' | undefined;
   /** The row as the caller knows it: spares reading it again. */
   task?: Task | undefined;
   /** Start of the run, if the row does not have it yet. */
@@ -75,10 +75,10 @@ export type Preconditions = {
 };
 
 /** `final`: somebody else was first. `taken`: the open attempt is no longer that of the preconditions. */
-export type Finished = 'finished' | 'final' | 'taken';
+export type FinishOutcome = 'finished' | 'final' | 'taken';
 
 /** Results of `end_task`. `published`: finished, and endpoints of the account are to hear of it. */
-type EndOutcome = Finished | 'published' | 'changed';
+type EndOutcome = FinishOutcome | 'published' | 'changed';
 
 /** The channel on which every node learns that a task is final; the payload is the task's id. */
 export const finished_channel = 'task_finished';
@@ -92,7 +92,7 @@ export async function finish(
   ref: TaskRef,
   completion: Completion,
   preconditions: Preconditions = {},
-): Promise<Finished> {
+): Promise<FinishOutcome> {
   let task = preconditions.task ?? (await loadTask(parts.db, ref));
   for (;;) {
     if (!task || task.completed_at) return 'final';

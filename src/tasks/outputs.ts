@@ -8,7 +8,7 @@ import { failpoint } from '../lib/failpoint.ts';
 import type { RunFile } from '../providers/provider.ts';
 import { storageKey } from '../storage/key.ts';
 import { makeLink } from '../storage/links.ts';
-import { file_bytes_max, measureFiles, type Measured, type NoFiles, type Reading } from './run-files.ts';
+import { file_bytes_max, measureFiles, type MeasuredFile, type NoFiles, type RunFileOptions } from './run-files.ts';
 import type { OutputItem, StoredFile, Task } from './task.ts';
 
 /** The parts of the app that links to outputs are made from. */
@@ -59,7 +59,7 @@ export async function storeOutputs(
   });
 }
 
-function readingOf(parts: OutputParts, task: Task, { provider, stopped }: Origin, spool: Spool): Reading<string> {
+function readingOf(parts: OutputParts, task: Task, { provider, stopped }: Origin, spool: Spool): RunFileOptions<string> {
   const rules = parts.addressRules();
   const { allow_private: trusted = false, proxy } = parts.catalog.current.providers.get(provider) ?? {};
   return {
@@ -80,7 +80,7 @@ async function storeOutput(
   parts: OutputParts,
   task: Task,
   position: number,
-  output: Measured<string>,
+  output: MeasuredFile<string>,
 ): Promise<StoredFile> {
   const { content, extension, item } = output;
   const key = storageKey({ account_id: task.account_id, owner_id: task.id, index: position, extension });

@@ -11,7 +11,7 @@ import type { StoredFile } from './task.ts';
 /** The files of a run: fetched and measured, for tasks and for test calls of operators. */
 
 /** A file in memory or where `fetch` put it, and what is told of it. */
-export type Measured<Place> = { content: Buffer | Place; extension: Extension; item: StoredFile['item'] };
+export type MeasuredFile<Place> = { content: Buffer | Place; extension: Extension; item: StoredFile['item'] };
 
 /**
  * The reason why there are no files: `unusable` is no output of this model, `unfetched` may be fetched at the
@@ -19,7 +19,7 @@ export type Measured<Place> = { content: Buffer | Place; extension: Extension; i
  */
 export type NoFiles = { state: 'unusable' | 'unfetched'; problem: string };
 
-export type Reading<Place> = {
+export type RunFileOptions<Place> = {
   prober: Pick<Prober, 'probeAgain'>;
   /** Output types of the model. */
   types: readonly string[];
@@ -47,11 +47,11 @@ const download_limits = {
 /** Gets all files of a run and measures them from their bytes; nothing of them is used unless all are what they should be. */
 export async function measureFiles<Place extends string | Buffer>(
   files: readonly RunFile[],
-  reading: Reading<Place>,
-): Promise<Measured<Place>[] | NoFiles> {
+  reading: RunFileOptions<Place>,
+): Promise<MeasuredFile<Place>[] | NoFiles> {
   if (files.length === 0) return unusable('the upstream returned no output');
   if (files.length > files_max) return unusable(`the upstream returned ${files.length} files`);
-  const measured: Measured<Place>[] = [];
+  const measured: MeasuredFile<Place>[] = [];
   let left_bytes = file_bytes_max;
   for (const file of files) {
     const result = 'text' in file ? readText(file) : await readMedia(file, reading, left_bytes);
@@ -69,7 +69,7 @@ export async function measureFiles<Place extends string | Buffer>(
 export function unitsOfRun(
   reported: Units | undefined,
   { input_units }: Pick<Pricing, 'input_units'>,
-  outputs: readonly Pick<Measured<unknown>, 'item'>[],
+  outputs: readonly Pick<MeasuredFile<unknown>, 'item'>[],
 ): Units {
   return mergeUnits(reported ?? {}, input_units ?? {}, unitsOfOutputs(outputs.map(({ item }) => item)));
 }
@@ -80,7 +80,7 @@ const reported_text_bytes_max = 65_536;
 /** JSON and the database could not keep more in one piece; an hour of speech has 60 kB. */
 const text_bytes_max = 20_000_000;
 
-function readText({ text, content_type }: TextFile): Measured<never> | NoFiles {
+function readText({ text, content_type }: TextFile): MeasuredFile<never> | NoFiles {
   const plain = text.toWellFormed().replaceAll('\0', ''); // as the database can keep it
   const bytes = Buffer.from(plain);
   if (bytes.length > text_bytes_max) return unusable(`the upstream returned a text of ${bytes.length} bytes`);
@@ -96,9 +96,9 @@ function readText({ text, content_type }: TextFile): Measured<never> | NoFiles {
 
 async function readMedia<Place extends string | Buffer>(
   file: Exclude<RunFile, TextFile>,
-  reading: Reading<Place>,
+  reading: RunFileOptions<Place>,
   bytes_max: number,
-): Promise<Measured<Place> | NoFiles> {
+): Promise<MeasuredFile<Place> | NoFiles> {
   const content = 'bytes' in file ? file.bytes : await download(file, reading, bytes_max);
   if (typeof content === 'object' && 'state' in content) return content;
   const too_large = Buffer.isBuffer(content) && content.length > bytes_max;
@@ -115,7 +115,7 @@ function unusable(problem: string): NoFiles {
 /** Downloads a result link, or returns the reason why it cannot. */
 async function download<Place>(
   { url, credentials }: RemoteFile,
-  { rules, stopped, fetch }: Reading<Place>,
+  { rules, stopped, fetch }: RunFileOptions<Place>,
   size_bytes_max: number,
 ): Promise<Place | NoFiles> {
   const may_have_key = credentials && URL.canParse(url) && new URL(url).origin === credentials.origin;

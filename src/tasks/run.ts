@@ -6,7 +6,7 @@ import { mapInput } from '../catalog/input.ts';
 import type { JsonObject, Route } from '../catalog/model.ts';
 import type { InputFiles, Json, NotStarted, Provider, RunContext, RunRequest } from '../providers/provider.ts';
 import { credentials_pause_ms, type Trouble } from '../routing/health.ts';
-import { routeOf, type Claimed } from './attempts.ts';
+import { routeOf, type AttemptClaim } from './attempts.ts';
 import { eventsUrl } from './event-token.ts';
 import { refOf, type Attempt, type Task } from './task.ts';
 import { full_reason, isFull } from './throttled.ts';
@@ -92,7 +92,7 @@ export async function stopOrphan(
   provider: Provider,
   run: RunContext,
   ref: Json,
-  attempt: Claimed,
+  attempt: AttemptClaim,
 ): Promise<void> {
   if ((await stopRun(provider, run, ref, unconfirmed(parts, run.task_id))) === 'stopped') return;
   parts.log.error({ task_id: run.task_id, attempt: attempt.number, ref }, 'an upstream run goes on without its task');

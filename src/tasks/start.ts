@@ -16,7 +16,7 @@ import {
   type TaskAtWork,
   openAttempt,
   routeOf,
-  type Claimed,
+  type AttemptClaim,
 } from './attempts.ts';
 import { end, failure, giveUp, giveUpWaiting, outOfReach, settle, type EndingParts } from './completion.ts';
 import { runRequest, stopOrphan, storage_pause_ms, attempts_max, refusalOf, troubleOf, type RunParts } from './run.ts';
@@ -31,7 +31,7 @@ import { pollDelay, runContext } from './upstream-run.ts';
 type StartParts = EndingParts & RunParts & RunMediaParts;
 
 /** One try of a route by this worker. */
-type RouteAttempt = Claimed & {
+type RouteAttempt = AttemptClaim & {
   name: string;
   route: Route;
   provider: Provider;
@@ -293,7 +293,7 @@ async function notStarted(
 async function ambiguous(
   parts: StartParts,
   task: Task,
-  attempt: Claimed & { name: string; route: Route },
+  attempt: AttemptClaim & { name: string; route: Route },
   detail: string,
 ): Promise<'next' | 'done'> {
   parts.log.warn({ task_id: task.id, route: attempt.name, detail: withoutWords(detail) }, 'ambiguous submit');

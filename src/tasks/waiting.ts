@@ -3,7 +3,7 @@ import type { Queryable } from '../db/database.ts';
 import type { TaskRef } from './task.ts';
 
 /** A provider that a task waits for: its place among all tasks that do, from 1 on, and the reason. */
-export type Waiting = { provider: string; place: number; reason: string };
+export type WaitingPlace = { provider: string; place: number; reason: string };
 
 type Row = {
   provider: string;
@@ -45,7 +45,7 @@ export async function waitingOf(
   ref: TaskRef,
   providers: ReadonlyMap<string, ProviderLimits>,
   now: Date,
-): Promise<Waiting[]> {
+): Promise<WaitingPlace[]> {
   const rows = await db.query<Row>(statement, [ref.account_id, ref.task_id, now]);
   return rows.map((row) => {
     const limits = providers.get(row.provider) ?? {};

@@ -16,7 +16,7 @@ import {
   type UpstreamCost,
 } from '../providers/provider.ts';
 import type { Prober } from '../storage/probe.ts';
-import { measureFiles, unitsOfRun, type Measured } from '../tasks/run-files.ts';
+import { measureFiles, unitsOfRun, type MeasuredFile } from '../tasks/run-files.ts';
 import { call_timeout_ms, isLate, pollDelay, runContext, stopRun } from '../tasks/upstream-run.ts';
 import { TestCallError } from './plan.ts';
 
@@ -172,7 +172,7 @@ async function finished(
   };
 }
 
-function fileOf({ content, extension, item }: Measured<Buffer>): TestCallFile {
+function fileOf({ content, extension, item }: MeasuredFile<Buffer>): TestCallFile {
   const { type: _, text: __, ...measures } = item;
   return { bytes: content, extension, ...measures };
 }

@@ -21,7 +21,7 @@ export type SearchFailure =
   | 'unavailable';
 
 /** A search that was answered is paid for, with results or without; `reason` is for the log. */
-export type Searched =
+export type SearchOutcome =
   | { readonly results: readonly SearchResult[] }
   | { readonly failure: SearchFailure; readonly reason: string };
 
@@ -45,7 +45,7 @@ export async function searchWeb(
   settings: WebSearchSettings,
   query: Query,
   signal: AbortSignal,
-): Promise<Searched> {
+): Promise<SearchOutcome> {
   const { text } = query;
   if (text === '') return { failure: 'invalid_tool_input', reason: 'the search has no text' };
   if (text.length > query_length_max) return { failure: 'query_too_long', reason: 'the search is too long' };
@@ -93,7 +93,7 @@ export function reasonOf(error: unknown): string {
   return error instanceof GuardError ? error.message : 'the search API could not be asked';
 }
 
-function readAnswer(settings: WebSearchSettings, query: Query, bytes: Buffer): Searched {
+function readAnswer(settings: WebSearchSettings, query: Query, bytes: Buffer): SearchOutcome {
   const raw = rawOf(settings, bytes);
   if (!raw) return { failure: 'unavailable', reason: 'the answer of the search API cannot be read' };
   const results: SearchResult[] = [];

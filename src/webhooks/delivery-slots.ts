@@ -3,7 +3,7 @@ import { makeBatcher } from '../db/batcher.ts';
 import type { Db } from '../db/database.ts';
 import { retryWhileUnavailable } from '../db/retry-while-unavailable.ts';
 import type { Clock } from '../lib/clock.ts';
-import { traceparentOf, type DeliveryAttempt, type DeliveryRef, type DeliveryState, type Due } from './delivery.ts';
+import { traceparentOf, type DeliveryAttempt, type DeliveryRef, type DeliveryState, type DueAttempt } from './delivery.ts';
 import { secretsAt, type Secrets } from './sign.ts';
 
 /** An attempt that has its slot: what to send, and the claim under which it may be ended. */
@@ -17,7 +17,7 @@ export type Begun = DeliveryRef & {
 };
 
 /** The end of an attempt. Without a status there was no response, and `error` has the reason. */
-export type Ended = Omit<DeliveryAttempt, 'number'> & { delivered: boolean; timed_out: boolean };
+export type AttemptEnd = Omit<DeliveryAttempt, 'number'> & { delivered: boolean; timed_out: boolean };
 
 /** `lost`: the claim holds no slot any more, and nothing was written. */
 export type AfterAttempt = { state: DeliveryState | 'lost'; next_at: Date | null };
@@ -28,9 +28,9 @@ export type DeliverySlots = {
    * Takes a slot for an attempt that is due. Undefined: there is none, and whoever gives one up sends
    * a new job; or there is a newer job already, or nothing left to send.
    */
-  begin(due: Due): Promise<Begun | undefined>;
+  begin(due: DueAttempt): Promise<Begun | undefined>;
   /** Writes down how it ended, plans the next attempt, and hands the slot on. */
-  end(begun: Begun, ended: Ended): Promise<AfterAttempt>;
+  end(begun: Begun, ended: AttemptEnd): Promise<AfterAttempt>;
   /** Returns the place in a trace of what is delivered; null where it is in none. */
   traceparent(begun: DeliveryRef): Promise<string | null>;
 };
@@ -43,11 +43,11 @@ type DeliverySlotsOptions = { db: Db; clock: Clock; retry_delays_ms: () => reado
 /** An attempt costs two calls of the database, which it shares with those that are ready at the same time. */
 export function makeDeliverySlots({ db, clock, retry_delays_ms }: DeliverySlotsOptions): DeliverySlots {
   const now = () => new Date(clock.now());
-  const begin = makeBatcher<Due & { claim: string }, BeginRow>({
+  const begin = makeBatcher<DueAttempt & { claim: string }, BeginRow>({
     batch_max,
     together: (dues) => db.query<BeginRow>('select * from begin_deliveries($1, $2)', [now(), JSON.stringify(dues)]),
   });
-  const end = makeBatcher<DeliveryRef & { claim: string } & Ended, EndRow>({
+  const end = makeBatcher<DeliveryRef & { claim: string } & AttemptEnd, EndRow>({
     batch_max,
     together: (ends) => {
       const values = [now(), JSON.stringify(ends), [...retry_delays_ms()]];

@@ -223,11 +223,11 @@ export async function bodyOfDelivery(db: Queryable, { account_id, id }: Delivery
 }
 
 /** Deliveries that were dropped, and those whose attempts failed so far and that are sent again. */
-export type Undelivered = { dropped: number; retrying: number };
+export type UndeliveredCounts = { dropped: number; retrying: number };
 
 /** Counts the deliveries of an account, made since then, that have not arrived. */
-export async function countUndelivered(db: Queryable, account_id: string, since: Date): Promise<Undelivered> {
-  const [row] = await db.query<Undelivered>(
+export async function countUndelivered(db: Queryable, account_id: string, since: Date): Promise<UndeliveredCounts> {
+  const [row] = await db.query<UndeliveredCounts>(
     `select (select count(*) from deliveries
               where account_id = $1 and state = 'dropped' and id > $3 and created_at >= $2)::integer as dropped,
             (select count(*) from (select account_id, created_at from deliveries
@@ -301,9 +301,9 @@ export async function listDeliveryAttempts(db: Queryable, ref: DeliveryRef): Pro
 }
 
 /** An attempt that is due, as its job names it; only the newest job of a delivery may make it. */
-export type Due = DeliveryRef & { job: number };
+export type DueAttempt = DeliveryRef & { job: number };
 
-export function readDue(data: Record<string, unknown>): Due {
+export function readDue(data: Record<string, unknown>): DueAttempt {
   const { account_id, delivery_id, job } = data;
   assert(
     typeof account_id === 'string' && typeof delivery_id === 'string' && typeof job === 'number',

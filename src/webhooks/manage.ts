@@ -16,7 +16,7 @@ import {
   type WebhookEndpoint,
 } from './endpoints.ts';
 import type { EventType } from './events.ts';
-import { sendEventTest, type ManualSendParts, type Sent } from './manual.ts';
+import { sendEventTest, type ManualSendParts, type SendResult } from './manual.ts';
 
 /** Acts of people and keys on endpoints. Each is in the audit log, under its actor. Mistakes are ApiErrors. */
 
@@ -72,7 +72,7 @@ export async function testEndpoint(
   ref: EndpointRef,
   example: { type: EventType; data: string },
   actor: Actor,
-): Promise<Sent> {
+): Promise<SendResult> {
   const endpoint = await requireEndpoint(app, ref);
   await takeTest(app, ref.account_id);
   const sent = await sendEventTest(app, endpoint, example);
@@ -103,13 +103,13 @@ export type Replay = {
 };
 
 /** Number of events, and from when on there are more than `replay_max`; null: these are all. */
-export type Replayed = { events: number; next_from: Date | null };
+export type ReplayResult = { events: number; next_from: Date | null };
 
 /** In one call. */
 export const replay_max = 1_000;
 
 /** Sends the events of a span to an endpoint again, behind what is sent for the first time. */
-export async function replaySpan(app: Parts, ref: EndpointRef, replay: Replay, actor: Actor): Promise<Replayed> {
+export async function replaySpan(app: Parts, ref: EndpointRef, replay: Replay, actor: Actor): Promise<ReplayResult> {
   const { from, to, which, dry_run } = replay;
   const { enabled } = await requireEndpoint(app, ref);
   if (!enabled && !dry_run) {

@@ -5,7 +5,7 @@ import type { Db } from '../db/database.ts';
 import { recordText } from '../db/record.ts';
 import { newId } from '../lib/ids.ts';
 import { targetOf, type AlertEvent, type Delivery } from './delivery.ts';
-import type { Ended } from './delivery-slots.ts';
+import type { AttemptEnd } from './delivery-slots.ts';
 import { endpointSecrets, type WebhookEndpoint } from './endpoints.ts';
 import { eventBody, type EventType } from './events.ts';
 import { attempt, type Sender } from './send.ts';
@@ -38,7 +38,7 @@ export async function sendTest(
   url: string,
   body: string,
   event: 'task.succeeded' | AlertEvent = 'task.succeeded',
-): Promise<Sent> {
+): Promise<SendResult> {
   return sendNow(app, { account_id: account.id, event, url, body }, secretsAt(account, app.clock.now()));
 }
 
@@ -47,7 +47,7 @@ export async function sendEventTest(
   app: ManualSendParts,
   { account_id, id, url }: WebhookEndpoint,
   { type, data }: { type: EventType; data: string },
-): Promise<Sent> {
+): Promise<SendResult> {
   const now_ms = app.clock.now();
   const secrets = await endpointSecrets(app.db, { account_id, id }, now_ms);
   const body = eventBody({ id: newId('evt', now_ms), type, account_id, data }, new Date(now_ms));
@@ -55,11 +55,11 @@ export async function sendEventTest(
 }
 
 /** Answer of a receiver to what was sent at once; `headers` has some of its answer's. */
-export type Sent = Ended & { id: string; headers: Record<string, string> };
+export type SendResult = AttemptEnd & { id: string; headers: Record<string, string> };
 
 type Payload = { account_id: string; event: string; url: string; body: string; endpoint_id?: string };
 
-async function sendNow(app: ManualSendParts, payload: Payload, secrets: Secrets): Promise<Sent> {
+async function sendNow(app: ManualSendParts, payload: Payload, secrets: Secrets): Promise<SendResult> {
   const now_ms = app.clock.now();
   const { account_id, event, url, body } = payload;
   const id = newId('dlv', now_ms);

@@ -9,7 +9,7 @@ import type { Metrics } from '../metrics/metrics.ts';
 import { GuardError, type Guard } from '../net/guard.ts';
 import { inTraceOf, traceHeaders, type Tracer } from '../tracing/tracer.ts';
 import { readDue } from './delivery.ts';
-import type { AfterAttempt, Begun, Ended, DeliverySlots } from './delivery-slots.ts';
+import type { AfterAttempt, Begun, AttemptEnd, DeliverySlots } from './delivery-slots.ts';
 import { signedHeaders } from './sign.ts';
 
 /** The parts of the app that sending needs. */
@@ -50,7 +50,7 @@ export async function sendDelivery(app: Sender, job: Job): Promise<Outcome> {
 }
 
 /** An attempt in the trace of its task, whose place the receiver is told. */
-async function tracedAttempt(app: Sender, begun: Begun, stopped: AbortSignal): Promise<Ended> {
+async function tracedAttempt(app: Sender, begun: Begun, stopped: AbortSignal): Promise<AttemptEnd> {
   if (!app.tracer) return attempt(app, begun, stopped);
   const traceparent = await app.delivery_slots.traceparent(begun);
   const attributes = { 'medley.delivery_id': begun.id, 'medley.attempt': begun.number };
@@ -72,11 +72,11 @@ export async function attempt(
   begun: Begun,
   stopped?: AbortSignal,
   onHeaders?: (headers: IncomingHttpHeaders) => void,
-): Promise<Ended> {
+): Promise<AttemptEnd> {
   const sent_at_ms = app.clock.now();
   const begun_at_ms = performance.now();
   const { timeout_ms } = app.catalog.current.settings.webhooks;
-  const ended = (): Pick<Ended, 'started_at' | 'ended_at' | 'duration_ms'> => ({
+  const ended = (): Pick<AttemptEnd, 'started_at' | 'ended_at' | 'duration_ms'> => ({
     started_at: new Date(sent_at_ms),
     ended_at: new Date(app.clock.now()),
     duration_ms: Math.round(performance.now() - begun_at_ms),
@@ -118,14 +118,14 @@ function wakeNext(app: Sender, after: AfterAttempt): void {
 }
 
 /** Adds an attempt to what this process counts. */
-function countAttempt(metrics: Metrics, ended: Ended, after: AfterAttempt): void {
+function countAttempt(metrics: Metrics, ended: AttemptEnd, after: AfterAttempt): void {
   const failed = ended.timed_out ? 'timeout' : ended.status === null ? 'unreachable' : 'refused';
   const outcome = ended.delivered ? 'delivered' : failed;
   metrics.deliveries.add({ outcome: after.state === 'dropped' ? 'dropped' : outcome });
   metrics.delivery_seconds.observe({}, ended.duration_ms / 1000);
 }
 
-function logAttempt(app: Sender, begun: Begun, ended: Ended, after: AfterAttempt): void {
+function logAttempt(app: Sender, begun: Begun, ended: AttemptEnd, after: AfterAttempt): void {
   const { account_id, id, number } = begun;
   const { status, error, duration_ms } = ended;
   const facts = { account_id, delivery: id, attempt: number, status, error, duration_ms };

@@ -4,7 +4,7 @@ import {
   watchers_max,
   watchers_of_account_max,
   type Reads,
-  type Recent,
+  type RecentActivity,
   type Watcher,
 } from '../../src/dashboard/activity-observer.ts';
 
@@ -52,7 +52,7 @@ function makeService() {
   return { observer: makeObserver(reads), marks, over, looks, seen, watcher, setDown, addCall, reads_of_rows };
 }
 
-function recentOf(newest: Recent['calls']['newest']): Recent {
+function recentOf(newest: RecentActivity['calls']['newest']): RecentActivity {
   return { tasks: { newest: [], unfinished: [] }, calls: { newest, unfinished: [] } };
 }
 

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect } from 'vitest';
-import { startEmbedded, type Embedded } from '../../src/embedded-postgres/embedded.ts';
+import { startEmbedded, type EmbeddedPostgres } from '../../src/embedded-postgres/embedded.ts';
 import { clusterFolder, quick, removeFolder } from '../helpers/embedded.ts';
 
 /** The folder of the test that runs, the data folder in it, and what its clusters have logged. */
@@ -19,7 +19,7 @@ export function useOwnFolders(): void {
 }
 
 /** Starts a cluster in the data folder of the test, or in another one. */
-export function start(in_folder = data_dir): Promise<Embedded> {
+export function start(in_folder = data_dir): Promise<EmbeddedPostgres> {
   return startEmbedded({ data_dir: in_folder, settings: quick, log: (line) => log.push(line) });
 }
 

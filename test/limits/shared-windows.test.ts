@@ -4,7 +4,7 @@ import { openListener, type Listener } from '../../src/db/notify.ts';
 import { openShares, type Shares } from '../../src/leases/shares.ts';
 import { leases_channel } from '../../src/leases/while-leased.ts';
 import { sharedWindows } from '../../src/limits/shared-windows.ts';
-import { window_ms, type Taken, type Windows } from '../../src/limits/window.ts';
+import { window_ms, type WindowAnswer, type Windows } from '../../src/limits/window.ts';
 import { testLiveness, type TestLiveness } from '../helpers/liveness.ts';
 import { testDatabase, type TestDatabase } from '../helpers/database.ts';
 import { watchStandstills } from '../queue/engine.ts';
@@ -52,14 +52,14 @@ function pass(ms: number): void {
   for (const node of nodes) node.now_ms += ms;
 }
 
-const take = (node: Node, key: string, limit = 60): Promise<Taken> =>
+const take = (node: Node, key: string, limit = 60): Promise<WindowAnswer> =>
   node.windows.take('chat', key, limit, node.now_ms);
 
-async function takeMany(over: readonly Node[], key: string, count: number, limit = 60): Promise<Taken[]> {
+async function takeMany(over: readonly Node[], key: string, count: number, limit = 60): Promise<WindowAnswer[]> {
   return Promise.all(Array.from({ length: count }, (_, i) => take(over[i % over.length] ?? openNode(), key, limit)));
 }
 
-const accepted = (taken: readonly Taken[]) => taken.filter(({ ok }) => ok).length;
+const accepted = (taken: readonly WindowAnswer[]) => taken.filter(({ ok }) => ok).length;
 
 /**
  * Sends requests until so many are accepted, and no more. A node waits 200 ms for what others give back: a request that

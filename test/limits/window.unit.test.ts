@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { memoryWindows, type LocalWindows, type Taken, window_ms } from '../../src/limits/window.ts';
+import { memoryWindows, type LocalWindows, type WindowAnswer, window_ms } from '../../src/limits/window.ts';
 
 /** The sentence of the specification, written down as slowly as possible. */
 function oracle() {
@@ -12,7 +12,7 @@ function oracle() {
   };
 }
 
-function take(windows: LocalWindows, limit: number, now_ms: number, key = 'key_a'): Taken {
+function take(windows: LocalWindows, limit: number, now_ms: number, key = 'key_a'): WindowAnswer {
   return windows.take('generate', key, limit, now_ms);
 }
 

@@ -3,8 +3,8 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import type { Account } from '../../src/accounts/accounts.ts';
 import { atFailpoint } from '../../src/lib/failpoint.ts';
 import { resend } from '../../src/webhooks/manual.ts';
-import { readDue, targetOf, type Due } from '../../src/webhooks/delivery.ts';
-import type { Begun, Ended } from '../../src/webhooks/delivery-slots.ts';
+import { readDue, targetOf, type DueAttempt } from '../../src/webhooks/delivery.ts';
+import type { Begun, AttemptEnd } from '../../src/webhooks/delivery-slots.ts';
 import { removeOldDeliveries, rescueDeliveries } from '../../src/webhooks/rescue.ts';
 import { sendDelivery } from '../../src/webhooks/send.ts';
 import { expectExactBooks } from '../helpers/app.ts';
@@ -42,7 +42,7 @@ const throttle = async (id: string) =>
   expect(await stage.app.delivery_slots.begin(await newestJob(id))).toBeUndefined();
 
 /** Lists the contents of the jobs of a delivery, oldest first. */
-async function jobsOf(id: string): Promise<Due[]> {
+async function jobsOf(id: string): Promise<DueAttempt[]> {
   const rows = await stage.app.db.query<{ data: Record<string, unknown> }>(
     'select data from pgboss.job where singleton_key = $1 order by created_on',
     [id],
@@ -50,7 +50,7 @@ async function jobsOf(id: string): Promise<Due[]> {
   return rows.map(({ data }) => readDue(data));
 }
 
-async function newestJob(id: string): Promise<Due> {
+async function newestJob(id: string): Promise<DueAttempt> {
   const job = (await jobsOf(id)).at(-1);
   if (!job) throw new Error(`${id} has no job`);
   return job;
@@ -62,7 +62,7 @@ async function begin(id: string): Promise<Begun> {
   return begun;
 }
 
-function ended(how: Partial<Ended> = {}): Ended {
+function ended(how: Partial<AttemptEnd> = {}): AttemptEnd {
   const now = new Date(stage.app.clock.now());
   const failed = { status: 500, error: null, answer: null, delivered: false, timed_out: false };
   return { started_at: now, ended_at: now, duration_ms: 1, ...failed, ...how };

@@ -31,14 +31,14 @@ export async function isProvedEmail(db: Queryable, email: string): Promise<boole
   return rows.length > 0;
 }
 
-export type Confirmed = { user_id: string; email: string; email_before: string | undefined };
+export type ConfirmedEmail = { user_id: string; email: string; email_before: string | undefined };
 
 /**
  * Gives the address to whoever claimed it with this token: somebody who held it without a proof loses it. `gone`: there
  * is no such claim any more; `taken`: somebody else has proved the same address meanwhile.
  */
-export async function confirmEmail(db: Db, token: string, now: Date): Promise<Confirmed | 'gone' | 'taken'> {
-  const work = db.tx<Confirmed | 'gone' | 'taken'>(async (tx) => {
+export async function confirmEmail(db: Db, token: string, now: Date): Promise<ConfirmedEmail | 'gone' | 'taken'> {
+  const work = db.tx<ConfirmedEmail | 'gone' | 'taken'>(async (tx) => {
     const [claim] = await tx.query<{ user_id: string; email: string }>(
       'delete from email_claims where hash = $1 and expires_at > $2 returning user_id, email',
       [sha256(token), now],

@@ -60,15 +60,15 @@ export async function linkSignIn(db: Queryable, { user_id, issuer, identity }: L
 }
 
 /** `last`: there would be no way in without it. */
-export type Unlinked = { outcome: 'done'; issuer: string } | { outcome: 'missing' } | { outcome: 'last' };
+export type UnlinkOutcome = { outcome: 'done'; issuer: string } | { outcome: 'missing' } | { outcome: 'last' };
 
 /** Ends a connection of a person, unless it is their last way in. */
 export async function unlinkSignIn(
   db: Db,
   { user_id, id }: { user_id: string; id: string },
   usable: UsableWays,
-): Promise<Unlinked> {
-  return db.tx<Unlinked>(async (tx) => {
+): Promise<UnlinkOutcome> {
+  return db.tx<UnlinkOutcome>(async (tx) => {
     await tx.query('select 1 from auth."user" where id = $1 for update', [user_id]);
     const [way] = await tx.query<{ issuer: string }>(
       `select "providerId" as issuer from auth.account

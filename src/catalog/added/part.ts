@@ -7,7 +7,7 @@ import type { Problem } from '../problem.ts';
 import type { CatalogFile, ModelEntry, PriceEntry, ProviderEntry } from '../schema.ts';
 import { default_currencies } from '../settings.ts';
 import type { Surroundings } from '../check-settings.ts';
-import type { Added, AddedModel, AddedProvider } from './rows.ts';
+import type { AddedCatalog, AddedModel, AddedProvider } from './rows.ts';
 
 /** The part of a catalogue that operators add in the dashboard. What is broken in it is left out, and stops nothing. */
 
@@ -36,7 +36,7 @@ type Collected = {
 type Facts = Omit<Surroundings, 'secret' | 'default_providers'>;
 
 /** Returns the part that is used with `file`, whose names go first. */
-export function addedPart(added: Added, file: CatalogFile, facts: Facts): AddedPart {
+export function addedPart(added: AddedCatalog, file: CatalogFile, facts: Facts): AddedPart {
   const collected: Collected = { providers: {}, models: [], problems: [], unused: new Map() };
   for (const provider of added.providers) {
     try {
@@ -54,7 +54,7 @@ const not_ours = 'is not as this version of Medley writes it. Remove it and add 
 function addPart(
   { providers, models, ...collected }: Collected,
   provider: AddedProvider,
-  { added, file, facts }: { added: Added; file: CatalogFile; facts: Facts },
+  { added, file, facts }: { added: AddedCatalog; file: CatalogFile; facts: Facts },
 ): void {
   const { unused } = collected;
   const { name } = provider;
@@ -89,7 +89,7 @@ type Reason = { text: string; is_problem: boolean };
 
 function unusable(
   { name, entry, last_four, is_off }: AddedProvider,
-  added: Added,
+  added: AddedCatalog,
   file: CatalogFile,
 ): Reason | undefined {
   if (is_off) return { text: 'Switched off.', is_problem: false };

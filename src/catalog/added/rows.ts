@@ -32,14 +32,14 @@ export type AddedModel = {
  * `keys`: by name of the provider; undefined where the secret that encrypts it is not there. `ignores_keys`: of a command
  * without MEDLEY_SECRET, in which that says nothing of the service.
  */
-export type Added = {
+export type AddedCatalog = {
   readonly providers: readonly AddedProvider[];
   readonly models: readonly AddedModel[];
   readonly keys: ReadonlyMap<string, string | undefined>;
   readonly ignores_keys?: boolean;
 };
 
-export const nothing_added: Added = { providers: [], models: [], keys: new Map() };
+export const nothing_added: AddedCatalog = { providers: [], models: [], keys: new Map() };
 
 const provider_columns = 'name, preset, entry, last_four, prefix, margin, is_off';
 const model_columns = 'id, provider, entry, shipped, margin, price';
@@ -68,7 +68,7 @@ export async function readAdded(
   db: Db,
   content_keys: ContentKeys,
   { is_command = false }: { is_command?: boolean } = {},
-): Promise<Added> {
+): Promise<AddedCatalog> {
   const [providers, models, stored] = await Promise.all([
     listAddedProviders(db),
     listAddedModels(db),

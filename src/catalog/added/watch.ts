@@ -2,7 +2,7 @@ import type { ContentKeys } from '../../db/content.ts';
 import type { Db } from '../../db/database.ts';
 import type { Listener } from '../../db/notify.ts';
 import { watch, type Watcher } from '../../db/watched.ts';
-import { readAdded, versionOfAdded, type Added } from './rows.ts';
+import { readAdded, versionOfAdded, type AddedCatalog } from './rows.ts';
 
 /** NOTIFY on this channel: what operators added has changed. */
 export const added_channel = 'added_catalog';
@@ -10,7 +10,7 @@ export const added_channel = 'added_catalog';
 type WatchParts = {
   db: Db;
   content_keys: ContentKeys;
-  catalog: { add(added: Added): void };
+  catalog: { add(added: AddedCatalog): void };
   listener: Listener;
 };
 

@@ -16,14 +16,14 @@ export type Difference = {
 };
 
 /** A route whose model a list does not have, although it has models of its provider. */
-export type Unlisted = { model: string; provider: string; upstream_model: string };
+export type UnlistedRoute = { model: string; provider: string; upstream_model: string };
 
 /** `in_list`: how many routes of a model the list has; models without one are left out. */
 export type Comparison = {
   compared: number;
   in_list: Map<string, number>;
   differences: Difference[];
-  unlisted: Unlisted[];
+  unlisted: UnlistedRoute[];
 };
 
 /** The names of our providers in lists that have others for them. */

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
-import type { Comparison, Difference, Unlisted } from './compare.ts';
+import type { Comparison, Difference, UnlistedRoute } from './compare.ts';
 import type { ListForm } from './index.ts';
 
 /** Differences between the default catalogue and lists that others keep, each with its reason. */
@@ -24,11 +24,11 @@ export function knownExplanations(): Explanations {
   return read;
 }
 
-export type Sorted = {
+export type SortedComparison = {
   explained: (Difference & { reason: string })[];
   unexplained: Difference[];
-  explained_absences: (Unlisted & { reason: string })[];
-  unexplained_absences: Unlisted[];
+  explained_absences: (UnlistedRoute & { reason: string })[];
+  unexplained_absences: UnlistedRoute[];
   /** Explanations of this form of list that explain nothing any more. */
   stale: (ExplainedDifference | (Omit<ExplainedAbsence, 'upstream_models'> & { upstream_model: string }))[];
 };
@@ -38,7 +38,7 @@ export function sortExplained(
   { differences, unlisted }: Comparison,
   form: ListForm,
   explanations: Explanations = knownExplanations(),
-): Sorted {
+): SortedComparison {
   const of_form = explanations.differences.filter((one) => one.form === form);
   const absences = explanations.absences
     .filter((one) => one.form === form)
@@ -49,7 +49,7 @@ export function sortExplained(
     for (const one of fitting) used.add(one);
     return fitting[0]?.reason;
   };
-  const sorted: Sorted = {
+  const sorted: SortedComparison = {
     explained: [],
     unexplained: [],
     explained_absences: [],

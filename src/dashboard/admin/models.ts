@@ -14,7 +14,7 @@ import {
 } from '../../catalog/overrides.ts';
 import type { Queryable, Db } from '../../db/database.ts';
 import { ApiError, invalidField } from '../../errors.ts';
-import { openRoutes, routeName, type OpenRouteView, type Standing } from '../../routing/health.ts';
+import { openRoutes, routeName, type OpenRouteView, type Availability } from '../../routing/health.ts';
 import { runsByRoute } from '../../tasks/overview.ts';
 import { note } from '../note.ts';
 import { changeAsOperator, type OperatorChange } from '../operator-change.ts';
@@ -32,7 +32,7 @@ type Parts = {
 /** Models and routes: how they are, and what operators change about them while the service runs (decision 19). */
 
 type ModelContext = {
-  standingOf: (model: Model) => Standing;
+  standingOf: (model: Model) => Availability;
   /** The open circuits of a route: that of all accounts first. */
   troubles: ReadonlyMap<string, readonly OpenRouteView[]>;
   running: ReadonlyMap<string, number>;
@@ -65,7 +65,7 @@ function renderModel(model: Model, context: ModelContext): AdminModel {
 }
 
 /** Returns the standing that an operator sees: a model that only some accounts cannot use fully is not fully available. */
-function standingIn(model: Model, { standingOf, troubles }: ModelContext): Standing {
+function standingIn(model: Model, { standingOf, troubles }: ModelContext): Availability {
   const standing = standingOf(model);
   const is_troubled = model.routes.some(({ id }) => troubles.has(routeName(model.id, id)));
   return standing === 'available' && is_troubled ? 'degraded' : standing;

@@ -12,7 +12,7 @@ import type { ModelEntry, PriceEntry } from '../../catalog/schema.ts';
 import type { SessionCall } from '../../http/endpoint.ts';
 import { isRecord } from '../../lib/is-record.ts';
 import { adapters } from '../../providers/index.ts';
-import { unlistedModel, type Naming, type OfferedModel } from '../../providers/offer/offer.ts';
+import { unlistedModel, type NamingOptions, type OfferedModel } from '../../providers/offer/offer.ts';
 import { ApiError, invalidField } from '../../errors.ts';
 import { changeAdded, marginIn, providerIn, reading, storedKey, type OfferParts } from './providers.ts';
 import { session_endpoint } from '../page.ts';
@@ -98,7 +98,7 @@ function isChoosable(kind: Kind): kind is (typeof choosable_kinds)[number] {
   return choosable_kinds.some((each) => each === kind);
 }
 
-function namingOf({ name, prefix, entry }: AddedProvider): Naming {
+function namingOf({ name, prefix, entry }: AddedProvider): NamingOptions {
   const url = entry.base_url === undefined ? undefined : `${entry.base_url}/models`;
   const date = new Date().toISOString().slice(0, 10);
   return { provider: name, prefix, source: url === undefined ? undefined : { url, date } };

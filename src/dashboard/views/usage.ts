@@ -3,7 +3,7 @@ import type { Cost } from './common.ts';
 /** `metadata.team`: by the pair of this name. */
 export type UsageGrouping = 'model' | 'key' | 'project' | 'kind' | 'user' | 'tag' | `metadata.${string}`;
 
-export type Used = {
+export type UsageSum = {
   count: number;
   cost: Cost;
   /** unit → decimal text. */
@@ -19,15 +19,15 @@ export type UsageView = {
   step: 'hour' | 'day';
   group: UsageGrouping;
   /** Groups, the most expensive first. */
-  rows: (Used & { id: string; name: string; before: Used | null })[];
+  rows: (UsageSum & { id: string; name: string; before: UsageSum | null })[];
   /** Groups beyond these rows. */
   rows_more: number;
   /** Names of metadata on the account's newest calls and tasks. */
   pairs: string[];
   /** Every hour or day of the range that has charges, oldest first. */
-  bars: { at: string; parts: (Used & { id: string })[] }[];
-  total: Used;
-  total_before: Used;
+  bars: { at: string; parts: (UsageSum & { id: string })[] }[];
+  total: UsageSum;
+  total_before: UsageSum;
 };
 
 /** The mail about spend that a person gets. */

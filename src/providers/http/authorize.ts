@@ -1,7 +1,7 @@
 import { createHash, createHmac } from 'node:crypto';
 
 /** A request as it is about to be sent; `path` is with its query. */
-export type Outgoing = {
+export type OutgoingRequest = {
   method: string;
   origin: string;
   path: string;
@@ -13,7 +13,7 @@ export type Outgoing = {
  * The headers of a request with those that prove who sends it, and its path where the proof stands there. Throws
  * NotStarted: without the proof nothing is sent.
  */
-export type Authorize = (request: Outgoing) => Promise<{ headers: Record<string, string>; path?: string }>;
+export type Authorize = (request: OutgoingRequest) => Promise<{ headers: Record<string, string>; path?: string }>;
 
 /** Returns the SHA-256 of a text or of bytes, in hexadecimal digits. */
 export function sha256Of(data: string | Buffer): string {

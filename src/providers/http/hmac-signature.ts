@@ -2,7 +2,7 @@ import { createHash, createHmac } from 'node:crypto';
 import type { HmacKey } from '../../catalog/model.ts';
 import { fillWords } from '../../catalog/hmac-words.ts';
 import { randomBase62 } from '../../lib/ids.ts';
-import { sha256Of, sortedQuery, type Authorize, type Outgoing } from './authorize.ts';
+import { sha256Of, sortedQuery, type Authorize, type OutgoingRequest } from './authorize.ts';
 
 /** Opens signatures by HMAC, of a text that the configuration describes. */
 export function openHmac(key: HmacKey, now: () => number = Date.now): Authorize {
@@ -16,7 +16,7 @@ const nonce_length = 24;
  * signed as it is before the signature's own members are added.
  */
 export function signByHmac(
-  { method, origin, path, headers, body = Buffer.alloc(0) }: Outgoing,
+  { method, origin, path, headers, body = Buffer.alloc(0) }: OutgoingRequest,
   key: HmacKey,
   { now_ms, nonce }: { now_ms: number; nonce: string },
 ): { headers: Record<string, string>; path: string } {

@@ -1,5 +1,5 @@
 import type { Credentials } from '../../catalog/model.ts';
-import { sha256Of, signWith, sortedQuery, type Authorize, type Outgoing } from './authorize.ts';
+import { sha256Of, signWith, sortedQuery, type Authorize, type OutgoingRequest } from './authorize.ts';
 
 /** Parts of a signature beside the request. */
 type TencentKey = Omit<Credentials & { kind: 'tencent' }, 'kind'>;
@@ -17,7 +17,7 @@ export function openTencent(key: TencentKey, now: () => number = Date.now): Auth
  * the provider's or the route's headers give.
  */
 export function signForTencent(
-  { method, origin, path, headers: own_headers, body = Buffer.alloc(0) }: Outgoing,
+  { method, origin, path, headers: own_headers, body = Buffer.alloc(0) }: OutgoingRequest,
   { secret_id, secret_key, service, region, version, token }: TencentKey,
   now_ms: number,
 ): Record<string, string> {

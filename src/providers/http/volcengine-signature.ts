@@ -1,5 +1,5 @@
 import type { Credentials } from '../../catalog/model.ts';
-import { sha256Of, signWith, sortedQuery, type Authorize, type Outgoing } from './authorize.ts';
+import { sha256Of, signWith, sortedQuery, type Authorize, type OutgoingRequest } from './authorize.ts';
 
 /** Parts of a signature beside the request. */
 type VolcengineKey = Omit<Credentials & { kind: 'volcengine' }, 'kind'>;
@@ -16,7 +16,7 @@ export function openVolcengine(key: VolcengineKey, now: () => number = Date.now)
  * src/base/sign.ts of volc-sdk-nodejs, November 2026). The path is signed as it is sent.
  */
 export function signForVolcengine(
-  { method, origin, path, headers: own_headers, body = Buffer.alloc(0) }: Outgoing,
+  { method, origin, path, headers: own_headers, body = Buffer.alloc(0) }: OutgoingRequest,
   { access_key_id, secret_access_key, region, service, session_token }: VolcengineKey,
   now_ms: number,
 ): Record<string, string> {

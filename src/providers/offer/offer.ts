@@ -14,10 +14,10 @@ export type OfferedModel = {
   /** Undefined: of no kind that can be added. */
   kind: Kind | undefined;
   context_tokens?: number;
-  entry(naming: Naming, kind: Kind): ModelEntry | undefined;
+  entry(naming: NamingOptions, kind: Kind): ModelEntry | undefined;
 };
 
-export type Naming = Pick<EntryOptions, 'provider' | 'prefix' | 'source'>;
+export type NamingOptions = Pick<EntryOptions, 'provider' | 'prefix' | 'source'>;
 
 export type OfferRequest = {
   /** The form of the list, where the provider has one of its own. */
@@ -35,7 +35,7 @@ export type ListModels = (
 ) => Promise<OfferedModel[] | undefined>;
 
 /** A model whose price is asked for. */
-export type Priced = { readonly upstream_model: string; readonly kind: Kind };
+export type PriceQuery = { readonly upstream_model: string; readonly kind: Kind };
 
 /**
  * Reads what an upstream says that models cost, in US dollars, by their names; models of which it says nothing that has a
@@ -44,7 +44,7 @@ export type Priced = { readonly upstream_model: string; readonly kind: Kind };
 export type ReadPrices = (
   config: ProviderConfig,
   parts: { guard: Guard },
-  request: { models: readonly Priced[]; signal: AbortSignal },
+  request: { models: readonly PriceQuery[]; signal: AbortSignal },
 ) => Promise<ReadonlyMap<string, PriceRow>>;
 
 /** A list that cannot be read. The message is a sentence; `field` is what the operator may correct. */

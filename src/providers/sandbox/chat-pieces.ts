@@ -3,7 +3,7 @@ import type { ChatAnswer, ChatEvent, Conversation, Part } from '../../styles/con
 import { beginningOf, countTokens, piecesOf, type Piece } from './tokens.ts';
 
 /** An answer and how it comes in a stream. */
-export type Served = {
+export type ServedAnswer = {
   answer: ChatAnswer;
   /** Its content, a word at a time. */
   events: ChatEvent[];
@@ -12,9 +12,9 @@ export type Served = {
 };
 
 /** Ends `answer` at the first stop sequence in its text, and at max_tokens. */
-export async function serve(answer: ChatAnswer, { stop, max_tokens }: Conversation): Promise<Served> {
+export async function serve(answer: ChatAnswer, { stop, max_tokens }: Conversation): Promise<ServedAnswer> {
   const { parts, finish } = endAtStop(answer, stop);
-  const served: Served = { answer: { parts: [], finish }, events: [], output_tokens: 0, reasoning_tokens: 0 };
+  const served: ServedAnswer = { answer: { parts: [], finish }, events: [], output_tokens: 0, reasoning_tokens: 0 };
   let left = max_tokens ?? Infinity;
   let calls = 0;
   for (const part of parts) {

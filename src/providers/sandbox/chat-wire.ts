@@ -13,7 +13,7 @@ import { no_usage } from '../../styles/usage.ts';
 import { responses } from '../../styles/responses/codec.ts';
 import { writeResponsesAnswer } from '../../styles/responses/response.ts';
 import { ResponsesWriter } from '../../styles/responses/stream.ts';
-import type { Served } from './chat-pieces.ts';
+import type { ServedAnswer } from './chat-pieces.ts';
 
 export type WireOptions = {
   model: string;
@@ -34,8 +34,8 @@ export type Frames = { head: string[]; content: string[]; tail: string[] };
 /** A style as its own upstreams speak it. */
 export type Voice = {
   style: CallerCodec;
-  whole(served: readonly Served[], options: WireOptions): JsonObject;
-  frames(served: readonly Served[], options: WireOptions): Frames;
+  whole(served: readonly ServedAnswer[], options: WireOptions): JsonObject;
+  frames(served: readonly ServedAnswer[], options: WireOptions): Frames;
   /** The type of an error of the upstream's own. */
   failure: string;
   /** Only what the caller marks stays in the cache. */
@@ -61,12 +61,12 @@ export const voices: readonly Voice[] = [
   },
 ];
 
-function answersOf(served: readonly Served[]): ChatAnswer[] {
+function answersOf(served: readonly ServedAnswer[]): ChatAnswer[] {
   return served.map(({ answer }) => answer);
 }
 
 /** Without usage where none is reported, which no upstream of this style does. */
-function messagesAnswer([first]: readonly Served[], { model, request_id, usage }: WireOptions): JsonObject {
+function messagesAnswer([first]: readonly ServedAnswer[], { model, request_id, usage }: WireOptions): JsonObject {
   if (!first) return {};
   const { usage: counts, ...rest } = writeMessagesAnswer(first.answer, usage ?? no_usage, model, request_id);
   return usage && counts !== undefined ? { ...rest, usage: counts } : rest;
@@ -75,7 +75,7 @@ function messagesAnswer([first]: readonly Served[], { model, request_id, usage }
 const no_frames: Frames = { head: [], content: [], tail: [] };
 
 /** Several answers come at the same time, a piece of each in turn. */
-function completionsFrames(served: readonly Served[], options: WireOptions): Frames {
+function completionsFrames(served: readonly ServedAnswer[], options: WireOptions): Frames {
   const { usage, legacy_functions } = options;
   const chunk = (choices: JsonObject[], counts: JsonObject | null = null) => {
     const head = { id: `chatcmpl-${options.request_id}`, object: 'chat.completion.chunk', created: options.created };
@@ -124,7 +124,7 @@ function deltaOf(event: ChatEvent, legacy_functions: boolean): JsonObject | unde
   }
 }
 
-function messagesFrames([served]: readonly Served[], options: WireOptions): Frames {
+function messagesFrames([served]: readonly ServedAnswer[], options: WireOptions): Frames {
   if (!served) return no_frames;
   const { model, request_id, usage } = options;
   const { answer } = served;
@@ -142,7 +142,7 @@ function messagesFrames([served]: readonly Served[], options: WireOptions): Fram
   };
 }
 
-function responsesFrames([served]: readonly Served[], options: WireOptions): Frames {
+function responsesFrames([served]: readonly ServedAnswer[], options: WireOptions): Frames {
   if (!served) return no_frames;
   const writer = new ResponsesWriter(options);
   const write = (event: ChatEvent) => writer.write(event, () => options.usage);

@@ -10,7 +10,7 @@ import { InputRefused, NotStarted, type ChatCall, type ChatProvider, type ChatRe
 import type { Prober } from '../../storage/probe.ts';
 import { answerTo, hasForgedThinking, momentOf } from './chat-answer.ts';
 import { countInput } from './chat-count.ts';
-import { serve, type Served } from './chat-pieces.ts';
+import { serve, type ServedAnswer } from './chat-pieces.ts';
 import { assert } from '../../lib/assert.ts';
 import { readChatScript, type ChatScript } from './chat-script.ts';
 import { voices, type Voice, type WireOptions } from './chat-wire.ts';
@@ -58,7 +58,7 @@ async function answer(prober: Prober, call: ChatCall, signal: AbortSignal): Prom
   const is_first = moment.calls_made === 0;
   if (is_first) await behave(script, call.stream, signal);
   const count = choicesOf(body);
-  const served: Served[] = [];
+  const served: ServedAnswer[] = [];
   for (let seed = 0; seed < count; seed++) {
     served.push(await serve(await answerTo(conversation, { moment, script, seed, prober }), conversation));
   }
@@ -125,7 +125,7 @@ async function usageOf(
   prober: Prober,
   conversation: Conversation,
   call: ChatCall,
-  served: readonly Served[],
+  served: readonly ServedAnswer[],
 ): Promise<Usage> {
   const input = await countInput(prober, conversation, voiceOf(call.style), call.body);
   const sum = (field: 'output_tokens' | 'reasoning_tokens') => served.reduce((total, one) => total + one[field], 0);
@@ -155,7 +155,7 @@ const pauses_max = 200;
 
 async function* stream(
   { style, frames, failure }: Voice,
-  served: readonly Served[],
+  served: readonly ServedAnswer[],
   wire: WireOptions,
   outcome: 'done' | 'cut' | 'fail',
   signal: AbortSignal,

@@ -23,7 +23,7 @@ import {
   effortOf,
   readFunction,
   readSchemaFormat,
-  type Chosen,
+  type ChosenTools,
 } from '../settings.ts';
 import type { Quirks } from '../quirks.ts';
 import { effortOfBudget } from '../thinking.ts';
@@ -93,7 +93,7 @@ function readTools(body: JsonObject): Tool[] {
   return functions.map((value, index) => readFunction(value, `functions[${index}]`));
 }
 
-function readChoice(body: JsonObject, tools: Tool[]): Chosen {
+function readChoice(body: JsonObject, tools: Tool[]): ChosenTools {
   const choice = memberOf(body, 'tool_choice');
   if (choice !== undefined) return readToolChoice(choice, tools);
   const legacy = memberOf(body, 'function_call');
@@ -103,7 +103,7 @@ function readChoice(body: JsonObject, tools: Tool[]): Chosen {
   return { tools, tool_choice: chooseOne(name, namesOf(tools), 'function_call.name') };
 }
 
-function readToolChoice(choice: Json, tools: Tool[]): Chosen {
+function readToolChoice(choice: Json, tools: Tool[]): ChosenTools {
   const word = readChoiceWord(choice, tools);
   if (word) return word;
   if (!isObject(choice)) throw mistake('tool_choice', 'must be "none", "auto", "required" or an object');

@@ -75,4 +75,4 @@ export function listed(choices: readonly Json[]): string {
 }
 
 /** Fields of an input, and which parameter they come from. */
-export type Carried = { input: JsonObject; origins: ReadonlyMap<string, string> };
+export type MappedInput = { input: JsonObject; origins: ReadonlyMap<string, string> };

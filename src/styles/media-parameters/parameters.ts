@@ -1,7 +1,7 @@
 import type { Json, JsonObject, MediaKind } from '../../catalog/model.ts';
 import type { ApiError } from '../../errors.ts';
 import { nearest as nearestWord } from '../../lib/edit-distance.ts';
-import { asField, choicesOf, fieldNamed, isList, refused, textOf, type Carried, type Offer } from './offer.ts';
+import { asField, choicesOf, fieldNamed, isList, refused, textOf, type MappedInput, type Offer } from './offer.ts';
 import { carrySize } from './size.ts';
 
 /** The handling of one parameter of a call. */
@@ -177,7 +177,7 @@ function files(parameter: string, kind: MediaKind, isMeant: (field: string) => b
  * The input that a call's parameters make. Fields of the model's own go in as they are, and before parameters; what the
  * model has no field for is left out where that changes nothing, else it is ApiError 400 naming the parameter.
  */
-export function mapParameter(offer: Offer, parameters: Parameters, others: JsonObject): Carried {
+export function mapParameter(offer: Offer, parameters: Parameters, others: JsonObject): MappedInput {
   const input = new Map<string, Json>();
   const origins = new Map<string, string>();
   const own = new Map<string, Json>();

@@ -20,7 +20,7 @@ import {
   readCommon,
   effortOf,
   readSchemaFormat,
-  type Chosen,
+  type ChosenTools,
 } from '../settings.ts';
 import { functionName, readTools } from './tools.ts';
 
@@ -44,7 +44,7 @@ export function readResponsesSettings(body: JsonObject): Omit<Conversation, 'tur
 /** Fields that change the response and that no other style has. */
 const uncarried = ['top_logprobs', 'context_management', 'moderation'] as const;
 
-function readChoice(choice: Json | undefined, tools: Tool[]): Chosen {
+function readChoice(choice: Json | undefined, tools: Tool[]): ChosenTools {
   if (choice === undefined) return { tools };
   const word = readChoiceWord(choice, tools);
   if (word) return word;

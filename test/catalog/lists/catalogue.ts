@@ -9,7 +9,7 @@ import {
   knownExplanations,
   sortExplained,
   type Explanations,
-  type Sorted,
+  type SortedComparison,
 } from '../../../src/catalog/lists/explained.ts';
 import { list_forms, readList, type ListForm } from '../../../src/catalog/lists/index.ts';
 import { ListError } from '../../../src/catalog/lists/listed.ts';
@@ -47,7 +47,7 @@ export async function defaultCatalogue(): Promise<Model[]> {
   return models.flatMap(({ origin, model }) => (origin === 'default' ? [model] : []));
 }
 
-type Compared = { list: List; comparison: Comparison; sorted: Sorted };
+type Compared = { list: List; comparison: Comparison; sorted: SortedComparison };
 
 export function compareAll(
   models: readonly Model[],

@@ -3,7 +3,7 @@ import { ListError, type ListedModel } from '../../../catalog/lists/listed.ts';
 import { isObject, type JsonObject } from '../../../catalog/model.ts';
 import type { ModelEntry } from '../../../catalog/schema.ts';
 import { textIn } from '../../http/reading.ts';
-import type { ListModels, Naming, OfferedModel } from '../../offer/offer.ts';
+import type { ListModels, NamingOptions, OfferedModel } from '../../offer/offer.ts';
 import { readUpstreamList } from '../../offer/read-list.ts';
 import { current_checkpoint } from './body.ts';
 import { default_base_url, keyHeaders } from './place.ts';
@@ -59,7 +59,7 @@ function offered({ upstream_model, name }: ListedModel): OfferedModel {
 function entryOf(
   upstream_model: string,
   name: string | undefined,
-  { provider, prefix }: Naming,
+  { provider, prefix }: NamingOptions,
 ): ModelEntry | undefined {
   const id = idOf(upstream_model, prefix);
   if (id === undefined) return undefined;

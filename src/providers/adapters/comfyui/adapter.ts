@@ -9,7 +9,7 @@ import { NotStarted, type Adapter, type AdapterParts, type Json, type Provider }
 import type { InputFile, RemoteFile, RunContext, RunRequest, RunState } from '../../provider.ts';
 import { failureIn, refusalOf } from './errors.ts';
 import { inputProblems, readPlan, type Plan } from './plan.ts';
-import { assign, fileNameOf, promptIdOf, promptOf, randomSeeds, type Assigned } from './prompt.ts';
+import { assign, fileNameOf, promptIdOf, promptOf, randomSeeds, type FieldAssignment } from './prompt.ts';
 import { openDocuments } from './documents.ts';
 import { openLister } from './offer.ts';
 import { filesOf, type ViewedFile } from './results.ts';
@@ -159,7 +159,7 @@ async function upload(
     throw new NotStarted('unavailable', 'the machine has stored an uploaded file under another name');
 }
 
-async function namesOf(assigned: readonly Assigned[]): Promise<Map<InputFile, string>> {
+async function namesOf(assigned: readonly FieldAssignment[]): Promise<Map<InputFile, string>> {
   const names = new Map<InputFile, string>();
   for (const { value } of assigned) {
     if (typeof value === 'object' && value !== null && !names.has(value)) names.set(value, await fileNameOf(value));

@@ -9,10 +9,10 @@ import { targetsOf, type Plan, type Setting } from './plan.ts';
 import { isFileField, seed_fields, withValues, type Target } from './workflow.ts';
 
 /** The values of a run for the fields of its workflow. A file is uploaded, and its name is the value. */
-export type Assigned = Target & { input_field: string | undefined; value: Exclude<Json, object> | InputFile };
+export type FieldAssignment = Target & { input_field: string | undefined; value: Exclude<Json, object> | InputFile };
 
 /** Returns the values that the input of a run sets. Throws InputRefused, and NotStarted for a field that sets nothing. */
-export function assign(plan: Plan, { input, files = new Map() }: Pick<RunRequest, 'input' | 'files'>): Assigned[] {
+export function assign(plan: Plan, { input, files = new Map() }: Pick<RunRequest, 'input' | 'files'>): FieldAssignment[] {
   return Object.entries(input).flatMap(([input_field, value]) => {
     if (value === null) return [];
     const setting = plan.inputs.get(input_field);
@@ -54,7 +54,7 @@ function valuesOf(setting: Setting, input_field: string, value: Json): (Target &
 type Place = { input_field: string; files: InputFiles; is_file: boolean };
 
 /** A list or an object would be a link to another node: it never comes from a caller. */
-function valueFor({ input_field, files, is_file }: Place, value: Json): Assigned['value'] {
+function valueFor({ input_field, files, is_file }: Place, value: Json): FieldAssignment['value'] {
   const file = (typeof value === 'string' ? files.get(value) : undefined) ?? inlineFile(value);
   if (file) return file;
   if (is_file) throw refusedField(input_field, 'must be a file.');
@@ -66,7 +66,7 @@ function valueFor({ input_field, files, is_file }: Place, value: Json): Assigned
  * Returns numbers for the fields of noise, where the caller sets none of them: without that ComfyUI answers the same
  * input with the same file. They come from the task, so that a repeated start is the same run.
  */
-export function randomSeeds(plan: Plan, assigned: readonly Assigned[], task_id: string): Assigned[] {
+export function randomSeeds(plan: Plan, assigned: readonly FieldAssignment[], task_id: string): FieldAssignment[] {
   if (!plan.is_random || assigned.some(({ field }) => seed_fields.has(field))) return [];
   return [...plan.workflow].flatMap(([node, { inputs }]) =>
     Object.entries(inputs)
@@ -81,7 +81,7 @@ export function randomSeeds(plan: Plan, assigned: readonly Assigned[], task_id: 
 }
 
 /** The workflow of a run. `nameOf`: the name of an uploaded file on the machine. */
-export function promptOf(plan: Plan, assigned: readonly Assigned[], nameOf: (file: InputFile) => string): JsonObject {
+export function promptOf(plan: Plan, assigned: readonly FieldAssignment[], nameOf: (file: InputFile) => string): JsonObject {
   const values = assigned.map(({ node, field, value }) => ({
     node,
     field,

@@ -22,7 +22,7 @@ import {
   type UpstreamCost,
 } from '../../provider.ts';
 import { firstIn, isFile, looksAt } from './answer-place.ts';
-import { call, laterFields, uploadFiles, type Talk } from './calls.ts';
+import { call, laterFields, uploadFiles, type CallContext } from './calls.ts';
 import { refusalIn, stateAt, textAt, troubleIn, troubleOf, wordAt, type Trouble } from './judge.ts';
 import { linkedFiles, linkProblems } from './links.ts';
 import { readPlan, reported_units, type Call, type Plan, type Status } from './plan.ts';
@@ -52,7 +52,7 @@ function open(config: ProviderConfig, { guard, rate_clock }: AdapterParts): Prov
   if (base_url === undefined) throw new Error(`the provider ${config.name} needs a base_url`);
   const upstream = openUpstream({ ...config, base_url }, guard, { rate_clock });
   const texts = ownTexts(config);
-  const talk = (run: RunContext, signal: AbortSignal): Talk => ({
+  const talk = (run: RunContext, signal: AbortSignal): CallContext => ({
     upstream,
     base_url,
     key,
@@ -93,7 +93,7 @@ function mediaOf(options: JsonObject, { credentials }: ProviderConfig): MediaFor
   return credentials ? 'data' : 'stream';
 }
 
-async function start(talk: Talk, run: RunRequest): Promise<RunState> {
+async function start(talk: CallContext, run: RunRequest): Promise<RunState> {
   const { plan, upstream } = talk;
   const { files, events_url, now_ms } = run;
   const inputs = laterFields(talk, run.input);
@@ -151,7 +151,7 @@ function valuesOf(state: PollState): { id: string | undefined; saved: JsonObject
   return { id: idIn(state, 'id'), saved: objectIn(state, 'saved'), input: objectIn(state, 'inputs') };
 }
 
-async function poll(talk: Talk, state: PollState): Promise<RunState> {
+async function poll(talk: CallContext, state: PollState): Promise<RunState> {
   const { plan, upstream, run } = talk;
   if (!plan.status) throw new Error('the route has no status any more');
   const answer = await call(talk, plan.status, { is_read: true, ...valuesOf(state) });
@@ -168,7 +168,7 @@ function isOfTheRun({ meaning }: Trouble): boolean {
   return meaning === 'moderation' || meaning === 'input' || meaning === 'failed';
 }
 
-async function stateOf(talk: Talk, status: Status, state: PollState, answer: Answer): Promise<RunState> {
+async function stateOf(talk: CallContext, status: Status, state: PollState, answer: Answer): Promise<RunState> {
   const { plan, run } = talk;
   const { states } = status;
   const is_by_status = looksAt(status.state, 'status');
@@ -191,7 +191,7 @@ async function stateOf(talk: Talk, status: Status, state: PollState, answer: Ans
   return done(talk, result, state);
 }
 
-function failedRun({ plan, upstream }: Talk, status: Status, answer: Answer): RunState {
+function failedRun({ plan, upstream }: CallContext, status: Status, answer: Answer): RunState {
   return failed(upstream, troubleOf(wordAt(answer, status.code), textAt(answer, status.message), plan.errors));
 }
 
@@ -200,7 +200,7 @@ function failed(upstream: Upstream, { code, message, meaning }: Trouble): RunSta
   return upstream.failure({ code, message }, meaning === 'input' ? { callers: /(?:)/ } : {});
 }
 
-function done(talk: Talk, answer: Answer, state?: PollState): RunState {
+function done(talk: CallContext, answer: Answer, state?: PollState): RunState {
   const { plan } = talk;
   const units: Units = {};
   for (const unit of reported_units) {
@@ -217,7 +217,7 @@ function done(talk: Talk, answer: Answer, state?: PollState): RunState {
   };
 }
 
-function filesIn(talk: Talk, response: JsonObject, state: PollState | undefined): RunFile[] {
+function filesIn(talk: CallContext, response: JsonObject, state: PollState | undefined): RunFile[] {
   const { run, base_url } = talk;
   if (run.output['link'] === undefined) return resultsOf(response, run.output).map((file) => withKey(talk, file));
   const { id, saved } = state ? valuesOf(state) : { id: undefined, saved: {} };
@@ -227,14 +227,14 @@ function filesIn(talk: Talk, response: JsonObject, state: PollState | undefined)
 }
 
 /** The provider's own files may want the key, and what the operator adds to every request. */
-function withKey({ upstream, plan, run, key, texts }: Talk, file: RunFile): RunFile {
+function withKey({ upstream, plan, run, key, texts }: CallContext, file: RunFile): RunFile {
   if (run.output['key'] !== true || !('url' in file) || upstream.link(file.url) === undefined) return file;
   const { origin, pathname, search } = new URL(file.url);
   const headers = texts.headers(fillAll(plan.headers, { key }));
   return { url: origin + texts.path(pathname + search), credentials: { origin, headers } };
 }
 
-function costIn({ plan, run }: Talk, answer: Answer): UpstreamCost | undefined {
+function costIn({ plan, run }: CallContext, answer: Answer): UpstreamCost | undefined {
   const { amount, credits } = plan.cost;
   if (amount) return costOf(decimalOf(firstIn(answer, amount)), run.options);
   return credits && creditCost(firstIn(answer, credits), run.options);
@@ -249,14 +249,14 @@ function costOfSubmit(state: PollState | undefined): UpstreamCost | undefined {
 }
 
 /** Tells whether the upstream has not begun the run, by asking now: a cancel may mean something else afterwards. */
-async function isWaiting(talk: Talk, state: PollState): Promise<boolean> {
+async function isWaiting(talk: CallContext, state: PollState): Promise<boolean> {
   const { status, errors } = talk.plan;
   if (!status) return false;
   const answer = await call(talk, status, { is_read: true, ...valuesOf(state) });
   return !troubleIn(answer, errors) && status.states.waiting.includes(stateAt(answer, status));
 }
 
-async function cancel(talk: Talk, state: PollState, is_given_up: boolean): Promise<'stopped' | 'billed'> {
+async function cancel(talk: CallContext, state: PollState, is_given_up: boolean): Promise<'stopped' | 'billed'> {
   const { plan } = talk;
   if (!plan.cancel) return 'billed';
   const { unbilled } = plan.cancel;

@@ -10,7 +10,7 @@ import type { Call, Plan } from './plan.ts';
 import { fill, fillAll, fillBody, wordsOf, type Words } from './template.ts';
 
 /** The parts of a call: the provider's and the route's. */
-export type Talk = {
+export type CallContext = {
   upstream: Upstream;
   base_url: string;
   key: string | undefined;
@@ -39,7 +39,7 @@ export type CallValues = {
 const no_files: InputFiles = new Map();
 
 /** Makes one call as the options describe it. The key goes into headers only, and to the provider's own host only. */
-export async function call(talk: Talk, step: Call, values: CallValues): Promise<Answer> {
+export async function call(talk: CallContext, step: Call, values: CallValues): Promise<Answer> {
   const { upstream, plan, run, key, signal } = talk;
   const { input = {}, files = no_files } = values;
   const words = wordsFor(run, values);
@@ -116,7 +116,7 @@ const later_length_max = 4_096;
  * Returns the fields of the input that later calls name, or throws what `call` would: a run whose state nobody can ask
  * for is not begun.
  */
-export function laterFields({ plan, run }: Talk, input: JsonObject): JsonObject {
+export function laterFields({ plan, run }: CallContext, input: JsonObject): JsonObject {
   const entries = plan.later_fields.flatMap((name): [string, Json][] =>
     Object.hasOwn(input, name) ? [[name, input[name] ?? null]] : [],
   );
@@ -138,7 +138,7 @@ export function laterFields({ plan, run }: Talk, input: JsonObject): JsonObject 
  * The input with what the upstream gives for each of its files, which are handed over before the submit. Throws NotStarted
  * or InputRefused, never that it is unclear: a file alone starts nothing.
  */
-export async function uploadFiles(talk: Talk, { input, files = no_files }: RunRequest): Promise<JsonObject> {
+export async function uploadFiles(talk: CallContext, { input, files = no_files }: RunRequest): Promise<JsonObject> {
   const { upload } = talk.plan;
   if (!upload) return input;
   const values = new Map<string, Json>();
@@ -159,7 +159,7 @@ export async function uploadFiles(talk: Talk, { input, files = no_files }: RunRe
 }
 
 async function uploadFile(
-  talk: Talk,
+  talk: CallContext,
   upload: NonNullable<Plan['upload']>,
   file: string,
   { input, files }: { input: JsonObject; files: InputFiles },

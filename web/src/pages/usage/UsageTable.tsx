@@ -1,6 +1,6 @@
 import { Table, Text } from '@mantine/core';
 import type { ReactNode } from 'react';
-import type { UsageGrouping, Used, UsageView } from '../../../../src/dashboard/views/usage.ts';
+import type { UsageGrouping, UsageSum, UsageView } from '../../../../src/dashboard/views/usage.ts';
 import { LinkTo } from '../../ui/LinkTo.tsx';
 import { ListTable } from '../../ui/ListTable.tsx';
 import { Money } from '../../ui/Money.tsx';
@@ -76,7 +76,7 @@ function filterOf(group: UsageGrouping, id: string): ActivitySearch | undefined 
   return parameter && { [parameter]: id };
 }
 
-type RowProps = { name: ReactNode; used: Used; before: Used | undefined; is_total?: boolean };
+type RowProps = { name: ReactNode; used: UsageSum; before: UsageSum | undefined; is_total?: boolean };
 
 function Row({ name, used, before, is_total = false }: RowProps) {
   const weight = is_total ? 650 : 400;
