@@ -52,7 +52,7 @@ function open(config: ProviderConfig, { guard, rate_clock }: AdapterParts): Prov
   if (base_url === undefined) throw new Error(`the provider ${config.name} needs a base_url`);
   const upstream = openUpstream({ ...config, base_url }, guard, { rate_clock });
   const texts = ownTexts(config);
-  const talk = (run: RunContext, signal: AbortSignal): CallContext => ({
+  const contextOf = (run: RunContext, signal: AbortSignal): CallContext => ({
     upstream,
     base_url,
     key,
@@ -66,10 +66,10 @@ function open(config: ProviderConfig, { guard, rate_clock }: AdapterParts): Prov
     start: async (run, signal) => {
       const [wrong] = mistakesIn(run);
       if (wrong) throw new NotStarted('refused', `the options of the route: ${wrong.field} ${wrong.message}`);
-      return start(talk(run, signal), run);
+      return start(contextOf(run, signal), run);
     },
-    poll: async (run, ref, signal) => poll(talk(run, signal), readPollState(ref)),
-    cancel: async (run, ref, signal) => cancel(talk(run, signal), readPollState(ref), run.is_given_up === true),
+    poll: async (run, ref, signal) => poll(contextOf(run, signal), readPollState(ref)),
+    cancel: async (run, ref, signal) => cancel(contextOf(run, signal), readPollState(ref), run.is_given_up === true),
     close: () => upstream.close(),
   };
 }
@@ -93,23 +93,23 @@ function mediaOf(options: JsonObject, { credentials }: ProviderConfig): MediaFor
   return credentials ? 'data' : 'stream';
 }
 
-async function start(talk: CallContext, run: RunRequest): Promise<RunState> {
-  const { plan, upstream } = talk;
+async function start(context: CallContext, run: RunRequest): Promise<RunState> {
+  const { plan, upstream } = context;
   const { files, events_url, now_ms } = run;
-  const inputs = laterFields(talk, run.input);
-  const input = await uploadFiles(talk, run);
+  const inputs = laterFields(context, run.input);
+  const input = await uploadFiles(context, run);
   const values = { is_read: false, input, events_url, ...(files && { files }) };
-  const answer = await call(talk, plan.submit, values);
+  const answer = await call(context, plan.submit, values);
   const trouble = troubleIn(answer, plan.errors);
   if (trouble) throw upstream.refusal(refusalIn(answer, trouble, plan.errors), { is_synchronous: !plan.status });
   const { status } = plan;
-  if (!status || isFile(answer)) return done(talk, answer);
+  if (!status || isFile(answer)) return done(context, answer);
   answer.object(); // a page is no word about a run
   const { id: id_place, state: state_place } = plan.submit;
   const word = state_place ? stateAt(answer, status, state_place) : '';
-  if (status.states.failed.includes(word)) return failedRun(talk, status, answer);
+  if (status.states.failed.includes(word)) return failedRun(context, status, answer);
   const id = idIn({ id: (id_place && firstIn(answer, id_place)) ?? null }, 'id');
-  const cost = costIn(talk, answer);
+  const cost = costIn(context, answer);
   const saved = savedOf(plan, answer);
   const state: PollState = {
     ...(id !== undefined && { id }),
@@ -118,7 +118,7 @@ async function start(talk: CallContext, run: RunRequest): Promise<RunState> {
     ...(Object.keys(saved).length > 0 && { saved }),
     ...(Object.keys(inputs).length > 0 && { inputs }),
   };
-  if (state_place && status.states.done.includes(word) && !plan.result) return done(talk, answer, state);
+  if (state_place && status.states.done.includes(word) && !plan.result) return done(context, answer, state);
   if (id === undefined) throw new Error('the answer to the submit names no run');
   return later(goingOn(state, 'waiting', now_ms, plan.poll), answer);
 }
@@ -151,16 +151,16 @@ function valuesOf(state: PollState): { id: string | undefined; saved: JsonObject
   return { id: idIn(state, 'id'), saved: objectIn(state, 'saved'), input: objectIn(state, 'inputs') };
 }
 
-async function poll(talk: CallContext, state: PollState): Promise<RunState> {
-  const { plan, upstream, run } = talk;
+async function poll(context: CallContext, state: PollState): Promise<RunState> {
+  const { plan, upstream, run } = context;
   if (!plan.status) throw new Error('the route has no status any more');
-  const answer = await call(talk, plan.status, { is_read: true, ...valuesOf(state) });
+  const answer = await call(context, plan.status, { is_read: true, ...valuesOf(state) });
   if (answer.status === 404) return unknownRun(state, run.now_ms, plan.poll);
   const trouble = troubleIn(answer, plan.errors);
   if (trouble?.meaning === 'unknown') return unknownRun(state, run.now_ms, plan.poll);
   if (trouble && !isOfTheRun(trouble)) throw unanswered(answer);
   if (trouble) return failed(upstream, trouble);
-  return stateOf(talk, plan.status, state, answer);
+  return stateOf(context, plan.status, state, answer);
 }
 
 /** Tells whether the error concerns the run, not only our request. */
@@ -168,11 +168,11 @@ function isOfTheRun({ meaning }: Trouble): boolean {
   return meaning === 'moderation' || meaning === 'input' || meaning === 'failed';
 }
 
-async function stateOf(talk: CallContext, status: Status, state: PollState, answer: Answer): Promise<RunState> {
-  const { plan, run } = talk;
+async function stateOf(context: CallContext, status: Status, state: PollState, answer: Answer): Promise<RunState> {
+  const { plan, run } = context;
   const { states } = status;
   const is_by_status = looksAt(status.state, 'status');
-  if (isFile(answer) && !is_by_status) return done(talk, answer, state);
+  if (isFile(answer) && !is_by_status) return done(context, answer, state);
   const is_word =
     is_by_status && answer.bytes.length === 0 && Object.values(states).flat().includes(`${answer.status}`);
   if (!isFile(answer) && !is_word) answer.object(); // a page is no word about a run
@@ -181,14 +181,14 @@ async function stateOf(talk: CallContext, status: Status, state: PollState, answ
   if (states.waiting.includes(word)) return later(goingOn(state, 'waiting', run.now_ms, plan.poll), answer);
   if (states.unknown.includes(word)) return unknownRun(state, run.now_ms, plan.poll);
   if (states.dropped.includes(word)) throw new NotStarted('unavailable', `the run was dropped: ${word}`);
-  if (states.failed.includes(word)) return failedRun(talk, status, answer);
+  if (states.failed.includes(word)) return failedRun(context, status, answer);
   if (!states.done.includes(word)) return later(goingOn(state, 'running', run.now_ms, plan.poll), answer);
-  if (!plan.result) return done(talk, answer, state);
-  const result = await call(talk, plan.result, { is_read: true, ...valuesOf(state) });
+  if (!plan.result) return done(context, answer, state);
+  const result = await call(context, plan.result, { is_read: true, ...valuesOf(state) });
   const trouble = troubleIn(result, plan.errors);
-  if (trouble?.meaning === 'moderation') return failed(talk.upstream, trouble);
+  if (trouble?.meaning === 'moderation') return failed(context.upstream, trouble);
   if (trouble) throw unanswered(result);
-  return done(talk, result, state);
+  return done(context, result, state);
 }
 
 function failedRun({ plan, upstream }: CallContext, status: Status, answer: Answer): RunState {
@@ -200,29 +200,29 @@ function failed(upstream: Upstream, { code, message, meaning }: Trouble): RunSta
   return upstream.failure({ code, message }, meaning === 'input' ? { callers: /(?:)/ } : {});
 }
 
-function done(talk: CallContext, answer: Answer, state?: PollState): RunState {
-  const { plan } = talk;
+function done(context: CallContext, answer: Answer, state?: PollState): RunState {
+  const { plan } = context;
   const units: Units = {};
   for (const unit of reported_units) {
     const place = plan.units[unit];
     const count = place && decimalOf(firstIn(answer, place));
     if (count !== undefined) units[unit] = count;
   }
-  const upstream_cost = costIn(talk, answer) ?? costOfSubmit(state);
+  const upstream_cost = costIn(context, answer) ?? costOfSubmit(state);
   return {
     phase: 'done',
-    files: isFile(answer) ? [{ bytes: answer.bytes }] : filesIn(talk, answer.object(), state),
+    files: isFile(answer) ? [{ bytes: answer.bytes }] : filesIn(context, answer.object(), state),
     ...(Object.keys(units).length > 0 && { units }),
     ...(upstream_cost && { upstream_cost }),
   };
 }
 
-function filesIn(talk: CallContext, response: JsonObject, state: PollState | undefined): RunFile[] {
-  const { run, base_url } = talk;
-  if (run.output['link'] === undefined) return resultsOf(response, run.output).map((file) => withKey(talk, file));
+function filesIn(context: CallContext, response: JsonObject, state: PollState | undefined): RunFile[] {
+  const { run, base_url } = context;
+  if (run.output['link'] === undefined) return resultsOf(response, run.output).map((file) => withKey(context, file));
   const { id, saved } = state ? valuesOf(state) : { id: undefined, saved: {} };
   return linkedFiles(response, run.output, { base_url, id, model: run.model, saved }).map((file) =>
-    withKey(talk, file),
+    withKey(context, file),
   );
 }
 
@@ -249,21 +249,21 @@ function costOfSubmit(state: PollState | undefined): UpstreamCost | undefined {
 }
 
 /** Tells whether the upstream has not begun the run, by asking now: a cancel may mean something else afterwards. */
-async function isWaiting(talk: CallContext, state: PollState): Promise<boolean> {
-  const { status, errors } = talk.plan;
+async function isWaiting(context: CallContext, state: PollState): Promise<boolean> {
+  const { status, errors } = context.plan;
   if (!status) return false;
-  const answer = await call(talk, status, { is_read: true, ...valuesOf(state) });
+  const answer = await call(context, status, { is_read: true, ...valuesOf(state) });
   return !troubleIn(answer, errors) && status.states.waiting.includes(stateAt(answer, status));
 }
 
-async function cancel(talk: CallContext, state: PollState, is_given_up: boolean): Promise<'stopped' | 'billed'> {
-  const { plan } = talk;
+async function cancel(context: CallContext, state: PollState, is_given_up: boolean): Promise<'stopped' | 'billed'> {
+  const { plan } = context;
   if (!plan.cancel) return 'billed';
   const { unbilled } = plan.cancel;
   const is_unbilled = unbilled === 'always' || (unbilled === 'waiting' && state.seen_running !== true);
   if (!is_unbilled && !is_given_up) return 'billed';
-  if (plan.cancel.looks_first && !(await isWaiting(talk, state))) return 'billed';
-  const answer = await call(talk, plan.cancel, { is_read: false, ...valuesOf(state) });
+  if (plan.cancel.looks_first && !(await isWaiting(context, state))) return 'billed';
+  const answer = await call(context, plan.cancel, { is_read: false, ...valuesOf(state) });
   if (troubleIn(answer, plan.errors)) return 'billed';
   return is_unbilled ? 'stopped' : 'billed';
 }

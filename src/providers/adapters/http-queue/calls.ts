@@ -39,8 +39,8 @@ export type CallValues = {
 const no_files: InputFiles = new Map();
 
 /** Makes one call as the options describe it. The key goes into headers only, and to the provider's own host only. */
-export async function call(talk: CallContext, step: Call, values: CallValues): Promise<Answer> {
-  const { upstream, plan, run, key, signal } = talk;
+export async function call(context: CallContext, step: Call, values: CallValues): Promise<Answer> {
+  const { upstream, plan, run, key, signal } = context;
   const { input = {}, files = no_files } = values;
   const words = wordsFor(run, values);
   const path = fill(step.path, words, inAddress);
@@ -138,8 +138,8 @@ export function laterFields({ plan, run }: CallContext, input: JsonObject): Json
  * The input with what the upstream gives for each of its files, which are handed over before the submit. Throws NotStarted
  * or InputRefused, never that it is unclear: a file alone starts nothing.
  */
-export async function uploadFiles(talk: CallContext, { input, files = no_files }: RunRequest): Promise<JsonObject> {
-  const { upload } = talk.plan;
+export async function uploadFiles(context: CallContext, { input, files = no_files }: RunRequest): Promise<JsonObject> {
+  const { upload } = context.plan;
   if (!upload) return input;
   const values = new Map<string, Json>();
   const replace = async (value: Json): Promise<Json> => {
@@ -149,7 +149,7 @@ export async function uploadFiles(talk: CallContext, { input, files = no_files }
       return items;
     }
     if (typeof value !== 'string' || !isFileText(value, files)) return value;
-    const uploaded = values.get(value) ?? (await uploadFile(talk, upload, value, { input, files }));
+    const uploaded = values.get(value) ?? (await uploadFile(context, upload, value, { input, files }));
     values.set(value, uploaded);
     return uploaded;
   };
@@ -159,21 +159,21 @@ export async function uploadFiles(talk: CallContext, { input, files = no_files }
 }
 
 async function uploadFile(
-  talk: CallContext,
+  context: CallContext,
   upload: NonNullable<Plan['upload']>,
   file: string,
   { input, files }: { input: JsonObject; files: InputFiles },
 ): Promise<Json> {
-  const { upstream, plan } = talk;
+  const { upstream, plan } = context;
   try {
-    const answer = await call(talk, upload, { is_read: false, input, files, file });
+    const answer = await call(context, upload, { is_read: false, input, files, file });
     const trouble = troubleIn(answer, plan.errors);
     if (trouble) throw upstream.refusal(refusalIn(answer, trouble, plan.errors), { is_synchronous: true });
     const value = firstIn(answer, upload.value);
     if (value === undefined) throw new Error('the answer to the upload of a file names no file');
     return value;
   } catch (error) {
-    if (error instanceof NotStarted || error instanceof InputRefused || talk.signal.aborted) throw error;
+    if (error instanceof NotStarted || error instanceof InputRefused || context.signal.aborted) throw error;
     const message = `a file could not be handed over: ${error instanceof Error ? error.message : String(error)}`;
     throw new NotStarted('unavailable', message, { cause: error });
   }
