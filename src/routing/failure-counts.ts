@@ -1,10 +1,10 @@
-/** One attempt of a route, as its health sees it. */
+/** One attempt of a route. */
 type RouteAttempt = { at_ms: number; failed: boolean; account_id: string };
 
-/** An account's use of a route: its last use, and its failures since its last success. */
-type Use = { at_ms: number; failures: number };
+/** An account's use of a route: the time of its last attempt, and its failures since its last success. */
+type AccountUse = { at_ms: number; failures: number };
 
-/** The scopes for which the latest failure opens the circuit; `is_common` if several accounts meet the failures. */
+/** The circuits that the latest failure opens. `is_common`: most of the accounts that use the route have failures. */
 export type Verdict = { for_account: boolean; for_all: boolean; is_common: boolean };
 
 const failures_in_a_row = 5;
@@ -13,21 +13,21 @@ const window_attempts_min = 20;
 const attempts_max = 200; // more would only make the count slower
 const uses_max = 1_000;
 
-/** An account that used the route within this time has a say in whether it is closed off for all. */
+/** Time after its last attempt for which an account counts in the decision for all accounts. */
 const use_ms = 60_000;
 
 /**
- * Recent failures of a route on one node. Counts per account, and over all of them: a route fails too often
- * after five failures in a row, or when half of the last twenty attempts of 30 seconds failed.
+ * Recent failures of a route on one node, counted for each account and for all of them together. A route fails too
+ * often after five failures in a row, or when half of at least twenty attempts within 30 seconds failed.
  */
 export class FailureCounts {
-  /** Failures of anybody since the last success of anybody. */
+  /** Failures of all accounts since the last success of any of them. */
   #in_a_row = 0;
   /** Oldest first. */
   readonly #attempts: RouteAttempt[] = [];
-  readonly #uses = new Map<string, Use>();
+  readonly #uses = new Map<string, AccountUse>();
 
-  /** Every chat call comes here: lists are changed in place, since copies of them took 1.2 % of a call. */
+  /** Counts a success. Every chat call does so: lists are changed in place, since copies took 1.2 % of a call. */
   succeeded(account_id: string, now_ms: number): void {
     this.#in_a_row = 0;
     this.#add({ at_ms: now_ms, failed: false, account_id });
@@ -37,22 +37,22 @@ export class FailureCounts {
   }
 
   /**
-   * Counts a failure. `paused`: accounts for which the route is closed now, also by other nodes. `is_clear`: the
-   * upstream itself said that it takes nothing now, so that there is no need to count.
+   * Counts a failure. `paused`: accounts whose circuit is open now, also by failures on other nodes. `is_explicit`: the
+   * upstream itself said that it takes nothing now, so the circuit opens without counting.
    */
-  failed(account_id: string, now_ms: number, paused: readonly string[], is_clear: boolean): Verdict {
+  failed(account_id: string, now_ms: number, paused: readonly string[], is_explicit: boolean): Verdict {
     this.#in_a_row += 1;
     this.#add({ at_ms: now_ms, failed: true, account_id });
     const use = this.#useOf(account_id, now_ms);
     use.at_ms = now_ms;
     use.failures += 1;
     const own = this.#attempts.filter((each) => each.account_id === account_id);
-    const for_account = is_clear || isTooOften(use.failures, own);
+    const for_account = is_explicit || isTooOften(use.failures, own);
     const is_common = this.#isCommon(now_ms, paused);
-    return { for_account, for_all: is_common && (is_clear || isTooOften(this.#in_a_row, this.#attempts)), is_common };
+    return { for_account, for_all: is_common && (is_explicit || isTooOften(this.#in_a_row, this.#attempts)), is_common };
   }
 
-  /** At least two accounts failed, and most of those that used the route in the last minute. */
+  /** Returns true if at least two accounts failed, and most of those that used the route in the last minute. */
   #isCommon(now_ms: number, paused: readonly string[]): boolean {
     const failing = new Set(paused);
     const users = new Set(paused);
@@ -72,7 +72,7 @@ export class FailureCounts {
     while (attempts.length > attempts_max || (attempts[0] && attempts[0].at_ms <= over_at_ms)) attempts.shift();
   }
 
-  #useOf(account_id: string, now_ms: number): Use {
+  #useOf(account_id: string, now_ms: number): AccountUse {
     const present = this.#uses.get(account_id);
     if (present) return present;
     if (this.#uses.size >= uses_max) this.#dropUnused(now_ms);
@@ -81,7 +81,7 @@ export class FailureCounts {
     return use;
   }
 
-  /** Drops whoever has not used the route lately; with a thousand users in a minute, the one that came first. */
+  /** Drops accounts that have not used the route within a minute; if there is none, the one that came first. */
   #dropUnused(now_ms: number): void {
     for (const [account_id, { at_ms }] of this.#uses) if (at_ms <= now_ms - use_ms) this.#uses.delete(account_id);
     const [first] = this.#uses.keys();

@@ -13,20 +13,20 @@ export function modelOfRoute(name: string): string {
 }
 
 /** The cause of an open circuit: the upstream refuses or fails, or it does not answer in time. */
-export type Cause = 'upstream_error' | 'timeout';
+export type FailureCause = 'upstream_error' | 'timeout';
 
-/** The pause of a route whose credentials are refused, which is an operator's work. */
+/** Pause of a route whose credentials are refused: an operator has to change them. */
 export const credentials_pause_ms = 60_000;
 
-/** A failed attempt of a route, as its health sees it. */
-export type Trouble = {
-  cause: Cause;
-  /** The upstream said when to come back, or its credentials are refused: no need to count. */
+/** A failed attempt of a route. */
+export type RouteTrouble = {
+  cause: FailureCause;
+  /** The upstream said when to come back, or refuses the credentials: the circuit opens without counting. */
   pause_ms?: number;
 };
 
-/** No route is usable for now: why, and when the first one may be tried again. */
-export type Blocked = { cause: Cause; retry_after_ms: number };
+/** No route is usable now: the cause, and the time after which the first one may be tried again. */
+export type Blocked = { cause: FailureCause; retry_after_ms: number };
 
 /** `probe`: the route that lets this one request through; release it if the request is not made. */
 export type Admission = { admitted: true; probe?: string } | ({ admitted: false } & Blocked);
@@ -47,50 +47,52 @@ export type RouteHealth = {
    */
   blocked(routes: readonly string[], account_id: string): Promise<Blocked | undefined>;
   /**
-   * May a task of this account for a model with these routes be created? No if there is none, or every route is open;
-   * but a route whose pause is over lets one request through, the probe.
+   * Admits a task of this account to a model with these routes, unless there is none or the circuits of all are open. A
+   * route whose pause is over admits one request, the probe.
    */
   admit(routes: readonly string[], account_id: string): Promise<Admission>;
   /**
-   * Returns a function that tells the standing of models with given routes, for one account or for all. Takes
-   * no probe; all looks of a second are one query.
+   * Returns a function that tells the availability of models by their routes, for one account or for all. Takes no
+   * probe; all calls within a second share one query.
    */
   look(): Promise<(routes: readonly string[], account_id?: string) => Availability>;
-  /** A request that may have been the probe was not made, or says nothing about the route: the next one may. */
+  /** Lets the next request be the probe: this one was not made, or says nothing about the route. */
   releaseProbe(route: string, account_id: string): Promise<void>;
   /**
-   * The routes to try, in their order but open ones last: once the task is there, a route that will
+   * Returns the routes in their order, but those with open circuits last: for a task that exists, a route that will
    * probably refuse is better than none.
    */
   order(routes: readonly string[], account_id: string): Promise<string[]>;
   /**
-   * These two never throw: what could not be noted, the next attempt notes again. A success closes the account's own
+   * These two never throw: what could not be written, the next attempt writes again. A success closes the account's own
    * circuit and the one for all.
    */
   succeeded(route: string, account_id: string): Promise<void>;
-  failed(route: string, account_id: string, trouble: Trouble): Promise<void>;
-  /** Closes all circuits of a route, whatever it did. */
+  failed(route: string, account_id: string, trouble: RouteTrouble): Promise<void>;
+  /** Closes all circuits of a route. */
   reset(route: string): Promise<void>;
 };
 
+/** First pause of a circuit; each failed probe doubles it, up to `pause_max_ms`. */
 const pause_first_ms = 10_000;
-/** Half of an account's own: whoever did not bring the pause about probes before who did. */
+/** Half of that: an account that did not cause the pause probes before one that did. */
 const pause_first_of_all_ms = 5_000;
 const pause_max_ms = 300_000;
-const probe_ms = 30_000; // a probe without an outcome in this time lets another one through
+/** Time after which a probe without an outcome lets another one through. */
+const probe_ms = 30_000;
 const rows_age_max_ms = 1_000;
-/** Nobody knows when an operator gives a model its routes back. */
-const taken_ms = 60_000;
-/** An account's circuit that nobody probed for so long after its pause counts as closed: accounts come and go. */
-const unused_ms = 600_000;
+/** `retry_after_ms` for a model without routes: an operator took them, and may give them back at any time. */
+const no_routes_retry_ms = 60_000;
+/** Time after its pause at which an account's circuit counts as closed if nobody probed it. */
+const unused_circuit_ms = 600_000;
 
 /** The account_id of the circuit for all accounts. */
-const everybody = '';
+const all_accounts = '';
 
 type Circuit = {
   route: string;
   account_id: string;
-  cause: Cause;
+  cause: FailureCause;
   openings: number;
   retry_at: Date;
   probing_until: Date | null;
@@ -100,7 +102,7 @@ type Circuit = {
 export type OpenRouteView = {
   route: string;
   account_id: string | null;
-  cause: Cause;
+  cause: FailureCause;
   openings: number;
   opened_at: Date;
   retry_at: Date;
@@ -111,15 +113,15 @@ export async function openRoutes(db: Queryable, now: Date): Promise<OpenRouteVie
   return db.query<OpenRouteView>(
     `select route, nullif(account_id, $2) as account_id, cause, openings, opened_at, retry_at from route_health
       where account_id = $2 or retry_at > $1 order by account_id = $2 desc, opened_at desc limit 1000`,
-    [new Date(now.getTime() - unused_ms), everybody],
+    [new Date(now.getTime() - unused_circuit_ms), all_accounts],
   );
 }
 
 /** Removes circuits of accounts that nobody has probed for ten minutes; returns how many. */
 export async function dropUnusedCircuits(db: Queryable, now: Date): Promise<number> {
   const rows = await db.query('delete from route_health where account_id <> $2 and retry_at <= $1 returning route', [
-    new Date(now.getTime() - unused_ms),
-    everybody,
+    new Date(now.getTime() - unused_circuit_ms),
+    all_accounts,
   ]);
   return rows.length;
 }
@@ -133,7 +135,7 @@ class SharedRouteHealth implements RouteHealth {
   readonly #db: Queryable;
   readonly #clock: Clock;
   readonly #counts = new Map<string, FailureCounts>();
-  /** Open circuits that this node knows, by route and account: the rows, and its own latest ones. */
+  /** Open circuits by route and account: the rows as they were read, and those that this node opened since. */
   #open = new Map<string, Map<string, Circuit>>();
   #read_at_ms = Number.NEGATIVE_INFINITY;
   #reading: Promise<void> | undefined;
@@ -144,10 +146,10 @@ class SharedRouteHealth implements RouteHealth {
   }
 
   async blocked(routes: readonly string[], account_id: string): Promise<Blocked | undefined> {
-    if (routes.length === 0) return { cause: 'upstream_error', retry_after_ms: taken_ms };
+    if (routes.length === 0) return { cause: 'upstream_error', retry_after_ms: no_routes_retry_ms };
     if (this.#isOld()) await this.#refresh();
     if (this.#open.size === 0) return undefined;
-    const open = routes.map((route) => this.#circuits(route, account_id)).filter(({ length }) => length > 0);
+    const open = routes.map((route) => this.#openCircuits(route, account_id)).filter(({ length }) => length > 0);
     if (open.length < routes.length) return undefined;
     const timed_out = open.every((circuits) => circuits.every(({ cause }) => cause === 'timeout'));
     const retry_at_ms = Math.min(...open.map(retryAt));
@@ -166,23 +168,23 @@ class SharedRouteHealth implements RouteHealth {
 
   async look(): Promise<(routes: readonly string[], account_id?: string) => Availability> {
     if (this.#isOld()) await this.#refresh();
-    return (routes, account_id = everybody) => {
-      const open = routes.map((route) => this.#circuits(route, account_id)).filter(({ length }) => length > 0);
+    return (routes, account_id = all_accounts) => {
+      const open = routes.map((route) => this.#openCircuits(route, account_id)).filter(({ length }) => length > 0);
       if (routes.length === 0) return 'unavailable';
       if (open.length === 0) return 'available';
       const now_ms = this.#clock.now();
-      return open.length < routes.length || open.some((circuits) => awaitProbe(circuits, now_ms))
+      return open.length < routes.length || open.some((circuits) => isProbeDue(circuits, now_ms))
         ? 'degraded'
         : 'unavailable';
     };
   }
 
   async releaseProbe(route: string, account_id: string): Promise<void> {
-    if (this.#circuits(route, account_id).length === 0) return;
-    await this.#note('update route_health set probing_until = null where route = $1 and account_id in ($2, $3)', [
+    if (this.#openCircuits(route, account_id).length === 0) return;
+    await this.#write('update route_health set probing_until = null where route = $1 and account_id in ($2, $3)', [
       route,
       account_id,
-      everybody,
+      all_accounts,
     ]);
   }
 
@@ -191,108 +193,108 @@ class SharedRouteHealth implements RouteHealth {
     if (this.#open.size === 0) return [...routes];
     const first: string[] = [];
     const last: string[] = [];
-    let healthy = false; // behind a healthy route there is nothing to probe: it would not be tried
+    let has_healthy = false; // a route behind a healthy one would not be tried: it is not probed
     for (const route of routes) {
-      const is_open = this.#circuits(route, account_id).length > 0;
-      const usable = !is_open || (!healthy && (await this.#takeProbe(route, account_id)));
-      (usable ? first : last).push(route);
-      healthy ||= !is_open;
+      const is_open = this.#openCircuits(route, account_id).length > 0;
+      const is_usable = !is_open || (!has_healthy && (await this.#takeProbe(route, account_id)));
+      (is_usable ? first : last).push(route);
+      has_healthy ||= !is_open;
     }
     return [...first, ...last];
   }
 
   async succeeded(route: string, account_id: string): Promise<void> {
     this.#countsOf(route).succeeded(account_id, this.#clock.now());
-    if (this.#circuits(route, account_id).length > 0) await this.#close(route, [account_id, everybody]);
+    if (this.#openCircuits(route, account_id).length > 0) await this.#close(route, [account_id, all_accounts]);
   }
 
-  async failed(route: string, account_id: string, trouble: Trouble): Promise<void> {
+  async failed(route: string, account_id: string, trouble: RouteTrouble): Promise<void> {
     const { pause_ms } = trouble;
     const requested_ms = pause_ms !== undefined && pause_ms > 0 ? pause_ms : undefined;
     const { cause } = trouble;
     const verdict = this.#countsOf(route).failed(
       account_id,
       this.#clock.now(),
-      this.#paused(route),
+      this.#pausedAccounts(route),
       requested_ms !== undefined,
     );
-    await this.#fail({
+    await this.#openOrKeep({
       route,
       account_id,
       cause,
       requested_ms,
       first_ms: pause_first_ms,
-      is_broken: verdict.for_account,
+      opens_circuit: verdict.for_account,
     });
     // A probe that one account alone has failed says nothing of the others.
-    if (!verdict.is_common && this.#isHalfOpen(route)) return this.#close(route, [everybody]);
-    await this.#fail({
+    if (!verdict.is_common && this.#isHalfOpen(route)) return this.#close(route, [all_accounts]);
+    await this.#openOrKeep({
       route,
-      account_id: everybody,
+      account_id: all_accounts,
       cause,
       requested_ms: verdict.for_all ? requested_ms : undefined, // one account's request does not pause the others
       first_ms: pause_first_of_all_ms,
-      is_broken: verdict.for_all,
+      opens_circuit: verdict.for_all,
     });
   }
 
-  /** Opens a circuit that is broken, or leaves one open whose probe failed. */
-  async #fail(failure: {
+  /** Opens a circuit after too many failures, or keeps one open whose probe failed. */
+  async #openOrKeep(failure: {
     route: string;
     account_id: string;
-    cause: Cause;
+    cause: FailureCause;
     requested_ms: number | undefined;
     first_ms: number;
-    is_broken: boolean;
+    opens_circuit: boolean;
   }): Promise<void> {
-    const { route, account_id, cause, requested_ms, first_ms, is_broken } = failure;
+    const { route, account_id, cause, requested_ms, first_ms, opens_circuit } = failure;
     const now_ms = this.#clock.now();
     const open = this.#open.get(route)?.get(account_id);
-    if (!is_broken && !open) return;
-    // What was under way when the circuit was opened says nothing new; only a probe makes the pause longer.
+    if (!opens_circuit && !open) return;
+    // A request that began before the circuit opened says nothing new; only a probe makes the pause longer.
     const in_pause = open !== undefined && open.retry_at.getTime() > now_ms;
     if (in_pause && requested_ms === undefined) return;
     const openings = (open?.openings ?? 0) + (in_pause ? 0 : 1);
     const pause_ms = Math.min(pause_max_ms, requested_ms ?? first_ms * 2 ** Math.min(openings - 1, 10));
     const retry_at = new Date(now_ms + pause_ms);
-    const noted = await this.#note(
+    const is_written = await this.#write(
       `insert into route_health (route, account_id, cause, openings, opened_at, retry_at) values ($1, $2, $3, $4, $5, $6)
        on conflict (route, account_id) do update
          set cause = $3, openings = $4, retry_at = greatest(route_health.retry_at, $6), probing_until = null`,
       [route, account_id, cause, openings, new Date(now_ms), retry_at],
     );
-    if (noted) put(this.#open, { route, account_id, cause, openings, retry_at, probing_until: null });
+    if (is_written) addCircuit(this.#open, { route, account_id, cause, openings, retry_at, probing_until: null });
   }
 
   async reset(route: string): Promise<void> {
-    await this.#note('delete from route_health where route = $1', [route]);
+    await this.#write('delete from route_health where route = $1', [route]);
     this.#counts.delete(route);
   }
 
   async #close(route: string, account_ids: readonly string[]): Promise<void> {
-    await this.#note('delete from route_health where route = $1 and account_id = any($2)', [route, account_ids]);
+    await this.#write('delete from route_health where route = $1 and account_id = any($2)', [route, account_ids]);
   }
 
-  /** The open circuits that keep this account from a route: its own, and the one for all. */
-  #circuits(route: string, account_id: string): Circuit[] {
+  /** Returns the open circuits that close a route to this account: its own, and the one for all. */
+  #openCircuits(route: string, account_id: string): Circuit[] {
     const open = this.#open.get(route);
     if (!open) return [];
-    const own = account_id === everybody ? undefined : open.get(account_id);
-    return [own, open.get(everybody)].filter((circuit) => circuit !== undefined);
+    const own = account_id === all_accounts ? undefined : open.get(account_id);
+    return [own, open.get(all_accounts)].filter((circuit) => circuit !== undefined);
   }
 
-  /** The accounts whose own circuit keeps them from a route now. */
-  #paused(route: string): string[] {
+  /** Returns the accounts whose own circuit closes a route to them now. */
+  #pausedAccounts(route: string): string[] {
     const now_ms = this.#clock.now();
     const circuits = [...(this.#open.get(route)?.values() ?? [])];
     return circuits
-      .filter(({ account_id, retry_at }) => account_id !== everybody && retry_at.getTime() > now_ms)
+      .filter(({ account_id, retry_at }) => account_id !== all_accounts && retry_at.getTime() > now_ms)
       .map(({ account_id }) => account_id);
   }
 
-  /** The circuit for all accounts is open, and its pause is over. */
+  /** Returns true if the circuit for all accounts is open and its pause is over. */
   #isHalfOpen(route: string): boolean {
-    const circuit = this.#open.get(route)?.get(everybody);
+    const circuit = this.#open.get(route)?.get(all_accounts);
     return circuit !== undefined && circuit.retry_at.getTime() <= this.#clock.now();
   }
 
@@ -304,14 +306,14 @@ class SharedRouteHealth implements RouteHealth {
     return counts;
   }
 
-  /** Health is advice: a task whose run goes on must not fail because it could not be given. */
-  async #note(statement: string, values: readonly unknown[]): Promise<boolean> {
-    const noted = await this.#db.query(statement, values).then(
+  /** Returns false if it could not be written: a task must not fail because of that. */
+  async #write(statement: string, values: readonly unknown[]): Promise<boolean> {
+    const is_written = await this.#db.query(statement, values).then(
       () => true,
       () => false,
     );
     this.#invalidate();
-    return noted;
+    return is_written;
   }
 
   #isOld(): boolean {
@@ -327,11 +329,11 @@ class SharedRouteHealth implements RouteHealth {
     const rows = await this.#db.query<Circuit>(
       `select route, account_id, cause, openings, retry_at, probing_until from route_health
         where account_id = $2 or retry_at > $1`,
-      [new Date(this.#clock.now() - unused_ms), everybody],
+      [new Date(this.#clock.now() - unused_circuit_ms), all_accounts],
     );
     const open = new Map<string, Map<string, Circuit>>();
-    for (const row of rows) put(open, row);
-    // Closed by another node: what this one counted before is over.
+    for (const row of rows) addCircuit(open, row);
+    // Another node closed these circuits: the failures that this node counted before are out of date.
     for (const route of this.#open.keys()) if (!open.has(route)) this.#counts.delete(route);
     this.#open = open;
     this.#read_at_ms = performance.now();
@@ -341,11 +343,11 @@ class SharedRouteHealth implements RouteHealth {
     this.#read_at_ms = Number.NEGATIVE_INFINITY;
   }
 
-  /** One caller at a time gets through to a route whose pauses are over: of each account, and of all of them. */
+  /** Takes the probe of a route whose pauses are over: one request at a time for each circuit. Returns false if there is none. */
   async #takeProbe(route: string, account_id: string): Promise<boolean> {
     const now_ms = this.#clock.now();
-    const circuits = this.#circuits(route, account_id);
-    if (circuits.length === 0 || !awaitProbe(circuits, now_ms)) return false;
+    const circuits = this.#openCircuits(route, account_id);
+    if (circuits.length === 0 || !isProbeDue(circuits, now_ms)) return false;
     const rows = await this.#db.query(
       `with free as (
          select account_id from route_health
@@ -367,7 +369,7 @@ class SharedRouteHealth implements RouteHealth {
   }
 }
 
-function put(open: Map<string, Map<string, Circuit>>, circuit: Circuit): void {
+function addCircuit(open: Map<string, Map<string, Circuit>>, circuit: Circuit): void {
   const of_route = open.get(circuit.route) ?? new Map<string, Circuit>();
   of_route.set(circuit.account_id, circuit);
   open.set(circuit.route, of_route);
@@ -378,7 +380,7 @@ function retryAt(circuits: readonly Circuit[]): number {
   return Math.max(...circuits.map(({ retry_at }) => retry_at.getTime()));
 }
 
-/** All pauses are over, and nobody is probing. */
-function awaitProbe(circuits: readonly Circuit[], now_ms: number): boolean {
+/** Returns true if all pauses are over and nobody probes. */
+function isProbeDue(circuits: readonly Circuit[], now_ms: number): boolean {
   return retryAt(circuits) <= now_ms && circuits.every((each) => (each.probing_until?.getTime() ?? 0) <= now_ms);
 }

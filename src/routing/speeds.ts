@@ -1,4 +1,4 @@
-/** Speeds at which routes answered lately, as this node saw them: for callers who want the fastest first. */
+/** Recent speeds of routes, measured on this node: for callers who want the fastest route first. */
 
 export const speed_measures = ['latency', 'throughput'] as const;
 
@@ -9,23 +9,24 @@ export type Speed = { first_content_ms?: number; tokens_per_s?: number };
 
 /** Speeds of routes, by their names. */
 export type RouteSpeeds = {
+  /** Adds the speed of one answer to the average of its route. */
   note(route: string, speed: Speed): void;
-  /** Sorts items, the fastest first; those that nobody measured lately stay behind the others, in their order. */
+  /** Sorts items, the fastest first; those without a recent speed come after the others, in their order. */
   fastestFirst<Item>(items: readonly Item[], nameOf: (item: Item) => string, by: SpeedMeasure): Item[];
 };
 
-/** The newest answer counts so much, all earlier ones together the rest. */
+/** Weight of the newest answer in an average; all earlier ones together have the rest. */
 const newest_share = 0.2;
 
-/** Speeds that are older say nothing of now. */
+/** Age at which the average of a route is out of date. */
 const age_max_ms = 600_000;
 
-/** Routes of models that an operator removed go, the oldest first. */
+/** Bound of routes: beyond it, the one that was measured the longest ago is dropped. */
 const routes_max = 10_000;
 
 type Average = Speed & { noted_at_ms: number };
 
-/** Opens the speeds of a node; nothing is measured yet. */
+/** Returns the speeds of this node; it has none yet. */
 export function makeRouteSpeeds(now: () => number): RouteSpeeds {
   const averages = new Map<string, Average>();
   const freshOf = (route: string): Average | undefined => {
@@ -36,9 +37,9 @@ export function makeRouteSpeeds(now: () => number): RouteSpeeds {
     note(route, { first_content_ms, tokens_per_s }) {
       if (first_content_ms === undefined && tokens_per_s === undefined) return;
       const before = freshOf(route);
-      const latency = mixed(before?.first_content_ms, first_content_ms);
-      const throughput = mixed(before?.tokens_per_s, tokens_per_s);
-      averages.delete(route); // the newest stands last
+      const latency = weightedMean(before?.first_content_ms, first_content_ms);
+      const throughput = weightedMean(before?.tokens_per_s, tokens_per_s);
+      averages.delete(route); // so that the newest comes last
       averages.set(route, {
         noted_at_ms: now(),
         ...(latency !== undefined && { first_content_ms: latency }),
@@ -49,12 +50,12 @@ export function makeRouteSpeeds(now: () => number): RouteSpeeds {
     },
     fastestFirst(items, nameOf, by) {
       const slownessOf = (item: (typeof items)[number]) => slowness(freshOf(nameOf(item)), by);
-      return items.toSorted((a, b) => compared(slownessOf(a), slownessOf(b)));
+      return items.toSorted((a, b) => compare(slownessOf(a), slownessOf(b)));
     },
   };
 }
 
-function mixed(before: number | undefined, newest: number | undefined): number | undefined {
+function weightedMean(before: number | undefined, newest: number | undefined): number | undefined {
   if (before === undefined || newest === undefined) return newest ?? before;
   return before + (newest - before) * newest_share;
 }
@@ -65,7 +66,7 @@ function slowness(average: Average | undefined, by: SpeedMeasure): number {
   return tokens_per_s === undefined ? Number.POSITIVE_INFINITY : -tokens_per_s;
 }
 
-/** Infinity from infinity is no number. */
-function compared(a: number, b: number): number {
+/** Compares without a subtraction, since infinity minus infinity is not a number. */
+function compare(a: number, b: number): number {
   return a === b ? 0 : a < b ? -1 : 1;
 }

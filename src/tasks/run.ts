@@ -5,7 +5,7 @@ import type { Providers } from '../providers/open.ts';
 import { mapInput } from '../catalog/input.ts';
 import type { JsonObject, Route } from '../catalog/model.ts';
 import type { InputFiles, Json, NotStarted, Provider, RunContext, RunRequest } from '../providers/provider.ts';
-import { credentials_pause_ms, type Trouble } from '../routing/health.ts';
+import { credentials_pause_ms, type RouteTrouble } from '../routing/health.ts';
 import { routeOf, type AttemptClaim } from './attempts.ts';
 import { eventsUrl } from './event-token.ts';
 import { refOf, type Attempt, type Task } from './task.ts';
@@ -48,7 +48,7 @@ export function runRequest(
 }
 
 /** Returns the health of a route whose run was not started. */
-export function troubleOf({ reason, retry_after_ms }: NotStarted): Trouble {
+export function troubleOf({ reason, retry_after_ms }: NotStarted): RouteTrouble {
   const pause_ms = reason === 'rejected_credentials' ? credentials_pause_ms : retry_after_ms;
   return { cause: reason === 'timeout' ? 'timeout' : 'upstream_error', ...(pause_ms !== undefined && { pause_ms }) };
 }
