@@ -35,7 +35,7 @@ export const estimate: Endpoint<Parts> = {
 
 async function handleEstimate(app: Parts, call: Call): Promise<Answer> {
   const { caller } = call;
-  const { estimated_cost, available, obstacle } = await weigh(app, caller, call);
+  const { estimated_cost, available, obstacle } = await estimateTask(app, caller, call);
   const shown = caller.key.is_limited ? null : available; // the balance is about the whole account
   return { status: 200, body: { estimated_cost, available: shown, allowed: obstacle === null } };
 }
@@ -44,7 +44,7 @@ async function handleEstimate(app: Parts, call: Call): Promise<Answer> {
 export type Obstacle = 'account_blocked' | 'insufficient_balance' | 'spend_limit' | 'failures_pause';
 
 /** `key_left`: what is left of the monthly limit of the key, null if it has none. */
-export type Weighed = {
+export type CostEstimate = {
   estimated_cost: Cost;
   available: Cost;
   key_left: Cost | null;
@@ -52,8 +52,8 @@ export type Weighed = {
   paused_until: Date | null;
 };
 
-/** Checks a body of POST /v1/generate as it is checked there, and weighs its price against what may be spent. */
-export async function weigh(app: Parts, caller: Caller, call: Pick<PublicCall, 'body' | 'gone'>): Promise<Weighed> {
+/** Checks a body of POST /v1/generate as it is checked there, and compares its price with what may be spent. */
+export async function estimateTask(app: Parts, caller: Caller, call: Pick<PublicCall, 'body' | 'gone'>): Promise<CostEstimate> {
   const request = await withTempFiles(app, caller.account.id, call, (spool) =>
     priceTaskRequest(app, caller, call.body ?? {}, { spool }),
   );
@@ -63,20 +63,20 @@ export async function weigh(app: Parts, caller: Caller, call: Pick<PublicCall, '
     app.catalog.current.settings.limits.failed_per_24h,
     new Date(app.clock.now()),
   );
-  const weighed = await weighHold(app, caller, request.estimate);
-  const is_paused = paused !== undefined && weighed.obstacle !== 'account_blocked';
-  return { ...weighed, ...(is_paused && { obstacle: 'failures_pause' }), paused_until: paused ?? null };
+  const cost_estimate = await estimateHold(app, caller, request.estimate);
+  const is_paused = paused !== undefined && cost_estimate.obstacle !== 'account_blocked';
+  return { ...cost_estimate, ...(is_paused && { obstacle: 'failures_pause' }), paused_until: paused ?? null };
 }
 
 /**
  * Checks a hold of this amount, or of the amount that the money allows, without making it. For a limited key, the cost is what
  * would be held with plenty of money: a hold that was cut to the balance would say how much there is.
  */
-export async function weighHold(
+export async function estimateHold(
   app: { db: Db; clock: Clock; holds: Holds },
   { account, key }: Caller,
   amount: Money | ((funds: Funds) => Money),
-): Promise<Weighed> {
+): Promise<CostEstimate> {
   const { id, currency, status } = account;
   await app.holds.flush(id);
   const balance = await balanceOf(app.db, id);
@@ -95,7 +95,7 @@ export async function weighHold(
     estimated_cost: estimateView(shown, currency),
     available: balanceView(available, currency),
     key_left: remaining === null ? null : balanceView(remaining, currency),
-    obstacle: obstacles.find(([, stands]) => stands)?.[0] ?? null,
+    obstacle: obstacles.find(([, is_there]) => is_there)?.[0] ?? null,
     paused_until: null,
   };
 }

@@ -5,7 +5,7 @@ import { answerRerank } from '../api/rerank.ts';
 import { priceModerationRequest } from '../chat/moderate.ts';
 import { priceRerankRequest } from '../chat/rerank.ts';
 import type { Answer, Call } from '../http/endpoint.ts';
-import { estimate, weigh, weighHold, type Weighed } from '../api/estimate.ts';
+import { estimate, estimateTask, estimateHold, type CostEstimate } from '../api/estimate.ts';
 import { handleUpload } from '../api/uploads.ts';
 import type { Db } from '../db/database.ts';
 import type { Clock } from '../lib/clock.ts';
@@ -33,14 +33,14 @@ export const estimate_run = account_endpoint(
   async (app, call) => {
     const caller = await playgroundCaller(app, call);
     await takeWindow(app, caller, 'other');
-    return weighed(call, weigh(app, caller, call));
+    return estimateAnswer(call, estimateTask(app, caller, call));
   },
   { body_limit_bytes, limited: 'own' },
 );
 
 /** Whoever is limited to projects sees whether the money is enough, and not how much there is. */
-async function weighed({ scope }: AccountCall, weighing: Promise<Weighed>) {
-  const view = await weighing.then(
+async function estimateAnswer({ scope }: AccountCall, estimating: Promise<CostEstimate>) {
+  const view = await estimating.then(
     ({ paused_until, available, ...estimate_view }): EstimateView => {
       const left = scope ? null : available;
       return { ok: true, ...estimate_view, available: left, paused_until: paused_until?.toISOString() ?? null };
@@ -104,33 +104,33 @@ const chatIn = (style: CallerCodec) =>
   );
 
 /** Returns the hold of a chat call: its input and its longest possible output. */
-const estimateIn = (style: CallerCodec) =>
+const chatEstimateIn = (style: CallerCodec) =>
   account_endpoint(
     'POST',
     `/chat/${style.name}/estimate`,
     'run',
-    (app, call) => weighCall(app, call, (keyed) => priceChatRequest(app, style, keyed)),
+    (app, call) => estimateCall(app, call, (keyed) => priceChatRequest(app, style, keyed)),
     { body_limit_bytes: chat_body_limit_bytes, long_integers: true, limited: 'own' },
   );
 
-type WeighingParts = Parameters<typeof weighHold>[0] & Parameters<typeof takeWindow>[0];
+type EstimateParts = Parameters<typeof estimateHold>[0] & Parameters<typeof takeWindow>[0];
 
 /** Returns the hold of a call, or the problems of its body. */
-async function weighCall(app: WeighingParts, call: AccountCall, price: (keyed: Call) => PricedCall): Promise<Answer> {
+async function estimateCall(app: EstimateParts, call: AccountCall, price: (keyed: Call) => PricedCall): Promise<Answer> {
   const keyed = await withCaller(app, call);
   await takeWindow(app, keyed.caller, 'other');
-  const weighing = async () => {
+  const estimating = async () => {
     const priced = price(keyed);
-    return weighHold(app, keyed.caller, (funds) => {
+    return estimateHold(app, keyed.caller, (funds) => {
       const plan = planHold(priced, funds);
       return 'outcome' in plan ? plan.least : plan.amount;
     });
   };
-  return weighed(call, weighing());
+  return estimateAnswer(call, estimating());
 }
 
 /** A chat style of the page each (`ChatStyle`). */
-export const chat_runs = [completions, messages].flatMap((style) => [chatIn(style), estimateIn(style)]);
+export const chat_runs = [completions, messages].flatMap((style) => [chatIn(style), chatEstimateIn(style)]);
 
 type WholeRun = {
   path: '/rerank' | '/moderations';
@@ -163,7 +163,7 @@ export const whole_runs = whole_calls.flatMap(({ path, answer, price }) => [
     'POST',
     `${path}/estimate`,
     'run',
-    (app, call) => weighCall(app, call, (keyed) => price(app, keyed)),
+    (app, call) => estimateCall(app, call, (keyed) => price(app, keyed)),
     whole_options,
   ),
 ]);

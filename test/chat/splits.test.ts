@@ -163,8 +163,8 @@ describe('an alias', () => {
       pace: null,
     });
     const body = { model: 'smart', messages: [user('Hello')], max_tokens: 9 };
-    const weighed = await owner.post(`${owner.base}/chat/completions/estimate`, body);
-    expect(weighed.json).toMatchObject({ ok: true });
+    const estimated = await owner.post(`${owner.base}/chat/completions/estimate`, body);
+    expect(estimated.json).toMatchObject({ ok: true });
     const answered = await owner.post(`${owner.base}/chat/completions`, body);
     expect([answered.status, answered.json]).toMatchObject([200, { model: expect.stringMatching(/^acme\//) }]);
   });
