@@ -2,44 +2,44 @@ import { ageOf, isStillLeased, type LeaseTime } from '../leases/liveness.ts';
 import type { Funds, HoldRequest, KeyName, LeaseAnswer, LeaseOwner, LeaseRequest } from './holds.ts';
 import type { Money } from './money.ts';
 
-/** The last answer of the database, until when it is believed, and the epoch of its account in which it was asked for. */
+/** The last answer of the database, the end of its validity, and the epoch of its account in which it was asked for. */
 type Cached<T> = { value: T; until_ms: number; epoch: number };
 
-/** Money that this node may reserve without asking, until its end. */
+/** Money that this node may reserve without asking the database, until the lease ends. */
 export type Lease = {
   amount: Money;
-  /** Reserved of it since it was leased, with the amount that was in use then. */
+  /** Reserved of it since it was leased, including the amount that was in use then. */
   used: Money;
-  /** The amount that was in use then: if this node dies, it is kept for 10 minutes. */
+  /** The amount that was in use when it was leased: if this node dies, the database keeps it for 10 minutes. */
   marked: Money;
   leased_at: LeaseTime;
 };
 
-/** An account, or a key with a limit: money that nodes lease. */
+/** Money of an account, or the limit of a key, that nodes lease. */
 export type Leasable = {
   lease: Lease | undefined;
-  /** The amount that the database may take without our knowing yet: reservations, and requests under way. */
+  /** The amount that the database may have taken since its last answer: reservations, and requests under way. */
   reserved: Money;
-  /** Of that, reservations that the database does not have yet. */
+  /** The part of `reserved` that the database does not have yet. */
   unwritten: Money;
-  /** One more at each recall: an answer to what was asked before it is not used. */
+  /** Number of recalls: an answer to a request from before a recall is not used. */
   recalls: number;
-  /** Until then no lease is asked for. */
+  /** No lease is asked for before this time. */
   recalled_until_ms: number;
 };
 
-/** The money of an account as far as this node knows it, and what has been answered out of its lease. */
+/** The money of an account as this node knows it, with the reservations out of its lease. */
 export type AccountFunds = Leasable & {
   available: Cached<Money>;
-  /** By the key whose budget it is: keys that share one are one here. */
+  /** By the id of the budget: keys that share one have one entry. */
   keys: Map<string, KeyFunds>;
-  /** One more whenever something may have changed: what was cached or asked before counts no longer. */
+  /** Grows whenever the database may have changed: answers of an earlier epoch are not used. */
   epoch: number;
   /** Reservations that are not booked, by ref. */
   open: Map<string, Reservation>;
-  /** Time of the last hold: who calls again soon gets a lease. */
+  /** Time of the last hold: an account that calls again soon gets a lease. */
   held_at_ms: number;
-  /** A request for leases under way; never two, since each begins with what the one before has left. */
+  /** The request for leases under way; one at a time, since each begins with what the one before has left. */
   leasing: Promise<void> | undefined;
 };
 
@@ -57,31 +57,28 @@ export type Reservation = {
   made_at_ms: number;
   /** The lease that it was answered out of. */
   lease: Lease;
-  /** Its hold or its end is being written; or its hold was refused, and it waits for its end. */
+  /** Set while its hold or its end is being written, and after its hold was refused. */
   busy: Promise<unknown> | undefined;
   /** The database had no money for its hold, since its lease had ended: its end takes what there is. */
   is_refused: boolean;
-  /** Its end could not be booked, and may not come again. */
+  /** Its end could not be booked, and may not be tried again. */
   has_failed: boolean;
-  /** The reason why it was put off, if it was. */
+  /** The error of the last write, which is tried again. */
   failure: { error: unknown } | undefined;
 };
 
-/**
- * For so long a node may spend of a lease, from before it asked for it, while it is alive. The database counts from when
- * it heard.
- */
+/** Time of a lease of a living node. The node counts it from before its request, the database from the arrival of that. */
 export const lease_ms = 300_000;
 
-/** A lease that is older is renewed with the end of a call: in a statement of its own it cost as much as the call. */
-const renewed_after_ms = 240_000;
+/** Age at which a lease is renewed, together with the end of a call: a statement of its own cost as much as the call. */
+const renew_after_ms = 240_000;
 
-/** A lease that has marked something as in use is corrected when it is older and nothing is in use. */
-const marked_ms = 4_000;
+/** Age at which a lease that was marked as in use is corrected, if nothing is in use any more. */
+const stale_mark_ms = 4_000;
 
 const never = { until_ms: Number.NEGATIVE_INFINITY, epoch: -1 };
 
-/** Makes an account of which nothing is cached. */
+/** Returns an account without cached answers. */
 export function newAccount(): AccountFunds {
   return {
     ...newLeasable(),
@@ -98,9 +95,9 @@ function newLeasable(): Leasable {
   return { lease: undefined, reserved: 0n, unwritten: 0n, recalls: 0, recalled_until_ms: Number.NEGATIVE_INFINITY };
 }
 
-/** Returns the key of an account, of which perhaps nothing is cached. */
-export function keyOf(account: AccountFunds, whose: KeyName): KeyFunds {
-  const id = budgetOf(whose);
+/** Returns the funds of a key, which may have no cached answer yet. */
+export function keyFundsOf(account: AccountFunds, name: KeyName): KeyFunds {
+  const id = budgetOf(name);
   const existing = account.keys.get(id);
   if (existing) return existing;
   const key: KeyFunds = { ...newLeasable(), remaining: { value: null, ...never }, is_unlimited: false };
@@ -112,8 +109,8 @@ function budgetOf({ key_id, budget_id = key_id }: KeyName): string {
   return budget_id;
 }
 
-/** Drops the oldest account with nothing under way. */
-export function dropIdle(accounts: Map<string, AccountFunds>): void {
+/** Drops the oldest account that has no reservation and no request under way. */
+export function dropIdleAccount(accounts: Map<string, AccountFunds>): void {
   for (const [id, { open, reserved, leasing }] of accounts) {
     if (open.size > 0 || reserved > 0n || leasing) continue;
     accounts.delete(id);
@@ -121,24 +118,24 @@ export function dropIdle(accounts: Map<string, AccountFunds>): void {
   }
 }
 
-/** Returns what the database said last, less all that was answered since; undefined if it may no longer be true. */
-export function cachedFunds(account: AccountFunds, whose: KeyName, now_ms: number): Funds | undefined {
-  const key = account.keys.get(budgetOf(whose));
+/** Returns the last answer of the database, less what was reserved since; undefined if it may be out of date. */
+export function cachedFunds(account: AccountFunds, name: KeyName, now_ms: number): Funds | undefined {
+  const key = account.keys.get(budgetOf(name));
   if (!key || !isFresh(account, account.available, now_ms) || !isFresh(account, key.remaining, now_ms))
     return undefined;
-  return leftOf(account, key, { available: account.available.value, remaining: key.remaining.value });
+  return fundsLeft(account, key, { available: account.available.value, remaining: key.remaining.value });
 }
 
-/** Returns what is left for one more hold of what the database said. */
-export function leftOf(account: AccountFunds, key: KeyFunds, { available, remaining }: Funds): Funds {
+/** Returns what an answer of the database leaves for one more hold. */
+export function fundsLeft(account: AccountFunds, key: KeyFunds, { available, remaining }: Funds): Funds {
   return {
     available: available - account.reserved,
     remaining: remaining === null ? null : remaining - key.reserved,
   };
 }
 
-/** Keeps what the database said, if nothing may have changed since it was asked. */
-export function learn(
+/** Caches an answer of the database, unless something may have changed since it was asked. */
+export function cacheAnswer(
   account: AccountFunds,
   key: KeyFunds | undefined,
   answer: { available: Money; remaining?: Money | null },
@@ -153,42 +150,42 @@ function isFresh({ epoch }: AccountFunds, cached: Cached<unknown>, now_ms: numbe
   return cached.epoch === epoch && cached.until_ms > now_ms;
 }
 
-/** Returns whether a lease has not ended. */
+/** Returns true until a lease ends. */
 export function isLive({ leased_at }: Lease, now: LeaseTime): boolean {
   return isStillLeased(leased_at, now, lease_ms);
 }
 
-/** Returns whether there is no lease, or half of its amount is gone: the next call may not fit into it. */
+/** Returns true if a lease is missing, or more than half of it is used: the next call may not fit into it. */
 export function isScarce(account: AccountFunds, key: KeyFunds): boolean {
-  return isEither(account, key, (lease) => !lease || lease.used * 2n > lease.amount);
+  return isAnyLease(account, key, (lease) => !lease || lease.used * 2n > lease.amount);
 }
 
-/** Returns whether a lease will soon have ended. */
-export function isOld(account: AccountFunds, key: KeyFunds, now: LeaseTime): boolean {
-  return isEither(account, key, (lease) => !lease || ageOf(lease.leased_at, now) > renewed_after_ms);
+/** Returns true if a lease is missing or will end soon. */
+export function isRenewalDue(account: AccountFunds, key: KeyFunds, now: LeaseTime): boolean {
+  return isAnyLease(account, key, (lease) => !lease || ageOf(lease.leased_at, now) > renew_after_ms);
 }
 
-/** Returns whether nothing is in use, and a lease says otherwise. */
-export function isMarkedInVain(account: AccountFunds, key: KeyFunds, now: LeaseTime): boolean {
+/** Returns true if nothing is in use, but a lease is marked as in use. */
+export function hasStaleMark(account: AccountFunds, key: KeyFunds, now: LeaseTime): boolean {
   if (account.unwritten > 0n) return false;
-  return isEither(account, key, (lease) => !!lease && lease.marked > 0n && ageOf(lease.leased_at, now) > marked_ms);
+  return isAnyLease(account, key, (lease) => !!lease && lease.marked > 0n && ageOf(lease.leased_at, now) > stale_mark_ms);
 }
 
-function isEither(account: AccountFunds, key: KeyFunds, test: (lease: Lease | undefined) => boolean): boolean {
+function isAnyLease(account: AccountFunds, key: KeyFunds, test: (lease: Lease | undefined) => boolean): boolean {
   return test(account.lease) || (!key.is_unlimited && test(key.lease));
 }
 
-/** Reserves the highest cost of a call, if that fits into the leases of the account and of the key. */
+/** Reserves the highest cost of a call; undefined if that does not fit into the leases of the account and of the key. */
 export function reserve(account: AccountFunds, request: HoldRequest, now: LeaseTime): Reservation | undefined {
   const { ref } = request;
   const key = account.keys.get(budgetOf(request));
   const { lease } = account;
   if (!key || !lease || account.open.has(ref)) return undefined;
   const leases = key.is_unlimited ? [lease] : [lease, key.lease];
-  const most = mostOf(request);
+  const most = highestCostOf(request);
   if (!leases.every((each) => each && isLive(each, now) && each.amount - each.used >= most)) return undefined;
   for (const each of leases) if (each) each.used += most;
-  count(account, key, most);
+  addReserved(account, key, most);
   account.unwritten += most;
   key.unwritten += most;
   const state = { busy: undefined, is_refused: false, has_failed: false, failure: undefined };
@@ -197,39 +194,39 @@ export function reserve(account: AccountFunds, request: HoldRequest, now: LeaseT
   return reservation;
 }
 
-/** Returns the highest cost of a call: what is kept free for it. */
-export function mostOf({ amount, cost_max = amount }: HoldRequest): Money {
+/** Returns the highest cost of a call, which is kept free for it. */
+export function highestCostOf({ amount, cost_max = amount }: HoldRequest): Money {
   return cost_max > amount ? cost_max : amount;
 }
 
-/** Ends a reservation: it is booked, and the database counts it from now on; or it never will be. */
+/** Ends a reservation, which is booked, or never will be. */
 export function endReservation({ account, request }: Reservation): void {
   if (!account.open.delete(request.ref)) return;
-  const key = keyOf(account, request);
-  const most = mostOf(request);
-  count(account, key, -most);
+  const key = keyFundsOf(account, request);
+  const most = highestCostOf(request);
+  addReserved(account, key, -most);
   account.unwritten -= most;
   key.unwritten -= most;
 }
 
-/** Counts `amount` as taken, or as no longer taken if it is negative. */
-export function count(account: AccountFunds, key: KeyFunds | undefined, amount: Money): void {
+/** Adds to what is reserved; a negative amount takes away from it. */
+export function addReserved(account: AccountFunds, key: KeyFunds | undefined, amount: Money): void {
   account.reserved += amount;
   if (key) key.reserved += amount;
 }
 
-/** A request for leases, and what is done with its answer. */
+/** A request for leases, and the function that takes its answer. */
 export type PendingLease = { request: LeaseRequest; take(answer: LeaseAnswer): void };
 
 /**
- * Asks for leases in place of those that there are. Half of what is left of them stays usable while the database is asked,
- * and is promised; the database decides about the rest, so that a node that has much leaves some to others.
+ * Begins a request for leases in place of the present ones. Half of what is left of them stays usable meanwhile, and will
+ * be leased in any case; the database decides about the other half, so that a node that has much leaves some to others.
  */
-export function beginLease(account: AccountFunds, key: KeyFunds, whose: LeaseOwner, at: LeaseTime): PendingLease {
+export function beginLease(account: AccountFunds, key: KeyFunds, owner: LeaseOwner, at: LeaseTime): PendingLease {
   const own = promiseHalf(account, at);
   const of_key = promiseHalf(key, at);
   return {
-    request: { ...whose, in_use: own.in_use, least: own.least, key_in_use: of_key.in_use, key_least: of_key.least },
+    request: { ...owner, in_use: own.in_use, least: own.least, key_in_use: of_key.in_use, key_least: of_key.least },
     take({ amount, key_amount }) {
       own.take(amount, at);
       key.is_unlimited = key_amount === null;
@@ -239,11 +236,11 @@ export function beginLease(account: AccountFunds, key: KeyFunds, whose: LeaseOwn
 }
 
 function promiseHalf(
-  whose: Leasable,
+  leasable: Leasable,
   at: LeaseTime,
 ): { in_use: Money; least: Money; take: (amount: Money, leased_at: LeaseTime) => void } {
-  if (whose.lease && !isLive(whose.lease, at)) whose.lease = undefined; // others may have it: nothing of it is promised
-  const { lease, unwritten: in_use, recalls } = whose;
+  if (leasable.lease && !isLive(leasable.lease, at)) leasable.lease = undefined; // others may have it by now
+  const { lease, unwritten: in_use, recalls } = leasable;
   const used_before = lease?.used ?? 0n;
   const left = lease ? (lease.amount - lease.used) / 2n : 0n;
   if (lease) lease.amount = lease.used + left;
@@ -251,20 +248,20 @@ function promiseHalf(
     in_use,
     least: in_use + left,
     take(amount, leased_at) {
-      if (whose.recalls !== recalls) return; // it is being given back
-      whose.lease = { amount, used: in_use + (lease?.used ?? 0n) - used_before, marked: in_use, leased_at };
+      if (leasable.recalls !== recalls) return; // it is being returned
+      leasable.lease = { amount, used: in_use + (lease?.used ?? 0n) - used_before, marked: in_use, leased_at };
     },
   };
 }
 
-/** Drops a lease: nothing is reserved out of it any more, and none is asked for until `recalled_until_ms`. */
-export function dropLease(whose: Leasable, recalled_until_ms: number): void {
-  whose.recalls += 1;
-  whose.lease = undefined;
-  whose.recalled_until_ms = recalled_until_ms;
+/** Drops a lease. No other one is asked for until `recalled_until_ms`. */
+export function dropLease(leasable: Leasable, recalled_until_ms: number): void {
+  leasable.recalls += 1;
+  leasable.lease = undefined;
+  leasable.recalled_until_ms = recalled_until_ms;
 }
 
-/** Returns whether leases of both may be asked for now. */
+/** Returns true if leases of the account and of the key may be asked for now. */
 export function mayLease(account: AccountFunds, key: KeyFunds, now: LeaseTime): boolean {
   return (
     now.session !== undefined && account.recalled_until_ms <= now.elapsed_ms && key.recalled_until_ms <= now.elapsed_ms

@@ -13,14 +13,14 @@ import { useRecord, type UpstreamUse } from './upstream.ts';
 export type HoldRequest = {
   account_id: string;
   key_id: string;
-  /** The budget of the key whose budget this one shares. */
+  /** The budget that the key shares with the key before its rotation. */
   budget_id?: string | undefined;
   ref: string;
-  /** Never below zero; more than any account can have is refused like more than this one has. */
+  /** Never below zero; a hold of more than money_max is refused. */
   amount: Money;
   /** The highest cost of its end, if above the amount (chat): the difference is kept free. */
   cost_max?: Money;
-  /** It was answered out of the leases of the node, which may be used for it. */
+  /** It was answered from the leases of the node, which may be used for it. */
   is_leased?: boolean;
   model: string;
   kind: string;
@@ -35,7 +35,7 @@ export type HoldRequest = {
  */
 export type HoldAnswer = {
   outcome: 'held' | 'exists' | 'insufficient' | 'over_limit';
-  /** The money for one more hold: beside all holds, and all that their calls may cost beyond them. */
+  /** The money for one more hold, without all holds and what their calls may cost beyond them. */
   available: Money;
   /**
    * The rest of the key's limit of this month, or of a hard budget that it counts in if that is less; null without any.
@@ -78,50 +78,50 @@ export type CloseAnswer = {
   upstream_cost: Money | null;
 };
 
-/** The end of a call whose hold may not have been written: both at once. */
+/** The hold and the end of a call at once, if its hold may not have been written. */
 export type CommitRequest = { hold: HoldRequest; end: CloseRequest };
 
-/** As of a close; and what the key may still spend this month, as of a hold. */
+/** The answer to a close, with what the key may still spend this month. */
 export type CommitAnswer = CloseAnswer & Pick<HoldAnswer, 'remaining'>;
 
-/** A key, by what has its limit. */
+/** Names of a key and of its budget. */
 export type KeyName = Pick<HoldRequest, 'key_id' | 'budget_id'>;
 
 /** The available money of an account, and what its key may still spend this month: null without a limit. */
 export type Funds = Pick<HoldAnswer, 'available' | 'remaining'>;
 
-/** An account and one of its keys, which have leases. */
+/** The account and the key that leases are for. */
 export type LeaseOwner = { account_id: string } & KeyName;
 
 /**
- * Leases to have in place of those that there are, of the account's money and of the key's limit. `in_use`: what is
- * reserved and not written. `least`: what may be reserved in any case, since it is leased now.
+ * Leases of the account's money and of the key's limit, in place of the present ones. `in_use`: what is reserved and not
+ * written yet. `least`: what may be reserved in any case, since it is leased now.
  */
 export type LeaseRequest = LeaseOwner & { in_use: Money; least: Money; key_in_use: Money; key_least: Money };
 
 /** The amounts that may be reserved without asking, with what is in use; `key_amount` is null without a limit. */
 export type LeaseAnswer = { amount: Money; key_amount: Money | null };
 
-/** The channel on which money_credit and money_limit name the account whose money an operator took out or limited. */
+/** The channel on which money_credit and money_limit send the account whose money or limit an operator lowered. */
 export const money_channel = 'money_changed';
 
 /** The money of calls: held before an upstream is asked, settled or released when the call has ended. */
 export type Holds = {
-  /** Reserves what the call may cost. Each ref is asked for once. What nodes have leased is asked back before the answer is no. */
+  /** Reserves what the call may cost, once for each ref. Leases of other nodes are recalled before a refusal. */
   hold(request: HoldRequest): Promise<HoldAnswer>;
   /** Leases money to this node. */
   lease(request: LeaseRequest): Promise<LeaseAnswer>;
   /**
-   * Resolves when the hold of a call is sure: at once, unless the lease that it was answered out of has ended, since this
-   * process was stopped for a while. Resolves to false if its money is gone.
+   * Resolves when the hold of a call is certain: at once, unless the process was stopped so long that the lease has ended.
+   * Resolves to false if the money is gone.
    */
   confirm(request: HoldRequest): Promise<boolean>;
-  /** Returns what a hold may take, if that is known without asking the database. */
-  funds(account_id: string, whose: KeyName): Funds | undefined;
+  /** Returns what a hold may take, from cached answers; undefined if the database has to be asked. */
+  funds(account_id: string, key_name: KeyName): Funds | undefined;
   /** Returns the hard budget that refused a key's hold; undefined if it was the key's own limit. */
-  refusedBy(whose: RefusedKey): Promise<RefusingBudget | undefined>;
+  refusedBy(key: RefusedKey): Promise<RefusingBudget | undefined>;
   /** Reads the same from the database. */
-  readFunds(whose: Omit<HoldRequest, 'amount'>): Promise<Funds>;
+  readFunds(request: Omit<HoldRequest, 'amount'>): Promise<Funds>;
   /**
    * Settles, or releases if the cost is null; on the disk when it resolves. `held` is the request of the hold, where that
    * is known: what was not written of it is booked now.
@@ -129,32 +129,32 @@ export type Holds = {
   settle(end: CloseRequest, held?: HoldRequest): Promise<CloseAnswer & Partial<Pick<HoldAnswer, 'remaining'>>>;
   /** Resolves when all holds of an account are written: for whoever reads its money. */
   flush(account_id: string): Promise<void>;
-  /** Forgets what is known of the account, or of all with what is leased of them: it may no longer be true. */
+  /** Drops cached answers about the account; without one those of all accounts, and their leases. */
   invalidate(account_id?: string): void;
   /**
-   * Gives back what this node has leased and does not use, and leases no more for 2 s: `money` of an account, or
-   * `limit <key>` of one of its keys.
+   * Returns what this node has leased and does not use, and asks for no lease for 2 s. `resource`: `money` of the account,
+   * or `limit <key>` of one of its keys.
    */
   returnLeases(account_id: string, resource: string): Promise<void>;
-  /** Returns for how long the oldest call of the database under way has had no answer; 0 without one. */
+  /** Returns the age of the oldest call of the database that has no answer yet; 0 without one. */
   oldest_ms(): number;
-  /** Writes no more by itself. */
+  /** Ends the writing by timers. */
   stop(): void;
 };
 
-/** Makes holds that the database answers, each of them. */
+/** Returns holds that are all answered by the database. */
 export function databaseHolds(batcher: HoldBatcher): Holds {
   return {
-    hold: async (request) => endLeased(await whileLeased(() => batcher.hold(request))),
+    hold: async (request) => withoutLeased(await whileLeased(() => batcher.hold(request))),
     lease: (request) => batcher.lease(request),
     confirm: () => Promise.resolve(true),
     funds: () => undefined,
-    // By a hold that nobody can have: it is answered in its turn, like all that takes money, and changes nothing.
-    readFunds: async (whose) => {
-      const { available, remaining } = await batcher.hold({ ...whose, amount: money_max + 1n });
+    // By a hold that is too large for any account: it waits for those before it, and changes nothing.
+    readFunds: async (request) => {
+      const { available, remaining } = await batcher.hold({ ...request, amount: money_max + 1n });
       return { available, remaining };
     },
-    refusedBy: (whose) => batcher.refusedBy(whose),
+    refusedBy: (key) => batcher.refusedBy(key),
     settle: (end, held) => (held ? batcher.commit({ hold: held, end }) : batcher.close(end)),
     flush: async () => {},
     invalidate: () => {},
@@ -164,8 +164,8 @@ export function databaseHolds(batcher: HoldBatcher): Holds {
   };
 }
 
-/** An amount that is leased for longer than a node may be dead or deaf is not there. */
-function endLeased({ outcome, ...funds }: HoldOrLeased): HoldAnswer {
+/** Refuses a hold whose money is still leased after the time in which every living node returns its leases. */
+function withoutLeased({ outcome, ...funds }: HoldOrLeased): HoldAnswer {
   return { outcome: outcome === 'leased' ? 'insufficient' : outcome, ...funds };
 }
 
@@ -174,12 +174,12 @@ export async function hold(db: Queryable, request: HoldRequest, now: Date): Prom
   return holdRow(db, rowOfHold(request), now);
 }
 
-/** Settles or releases within the caller's transaction: whoever comes first, once. */
+/** Settles or releases within the caller's transaction, once. */
 export async function close(db: Queryable, request: CloseRequest, now: Date): Promise<CloseAnswer> {
   return closeRow(db, rowOfClose(request), now);
 }
 
-/** Holds and ends a hold within the caller's transaction; one that was written meanwhile is ended as it is. */
+/** Holds and ends within the caller's transaction; a hold that is written already is ended as it is. */
 export async function commit(db: Queryable, request: CommitRequest, now: Date): Promise<CommitAnswer> {
   return commitRow(db, rowOfCommit(request), now);
 }
@@ -187,19 +187,19 @@ export async function commit(db: Queryable, request: CommitRequest, now: Date): 
 /** Holds and closes of many concurrent callers, sent to the database in one call per round trip. */
 export type HoldBatcher = {
   /**
-   * Reserves. Everybody sees it at once, but it is on the disk with what is closed next, at the latest with its own
-   * end: a server that crashes before that has lost the hold, and whoever closes it learns that there never was one.
+   * Reserves. All see it at once, but it is on the disk only with the next close, at the latest with its own end. A server
+   * that crashes before that has lost the hold: its close answers that there never was one.
    */
   hold(request: HoldRequest): Promise<HoldOrLeased>;
-  /** Ends what the node has leased of a resource. */
+  /** Ends the node's lease of a resource. */
   endLease(account_id: string, resource: string): Promise<void>;
   lease(request: LeaseRequest): Promise<LeaseAnswer>;
   /** Settles or releases; on the disk when it resolves, with all that came before. */
   close(request: CloseRequest): Promise<CloseAnswer>;
-  /** Holds what was reserved, as far as it is there, and settles or releases it; on the disk when it resolves. */
+  /** Holds a reservation, as far as there is money, and settles or releases it; on the disk when it resolves. */
   commit(request: CommitRequest): Promise<CommitAnswer>;
   /** Returns the hard budget that refused a key's hold. */
-  refusedBy(whose: RefusedKey): Promise<RefusingBudget | undefined>;
+  refusedBy(key: RefusedKey): Promise<RefusingBudget | undefined>;
   oldest_ms(): number;
 };
 
@@ -224,7 +224,7 @@ export function makeHoldBatcher(
       // in a text of its own that has to be hashed, would be 1 % of a chat call.
       names: { nameOf: ({ row }) => row.ref, groupOf },
       groups: lockedBy(db, groupOf),
-      calls_max: calls_under_way_max,
+      calls_max: calls_at_once_max,
       ...(options.batch_max !== undefined && { batch_max: options.batch_max }),
     });
   const shards = Array.from({ length: options.shards ?? 1 }, makeShard);
@@ -241,22 +241,22 @@ export function makeHoldBatcher(
     }
   };
   return {
-    hold: (request) => send(request.account_id, () => ({ verb: 'hold', row: rowOfHold(request) })).then(ofHold),
+    hold: (request) => send(request.account_id, () => ({ verb: 'hold', row: rowOfHold(request) })).then(asHoldAnswer),
     endLease: async (account_id, resource) => {
       if (node_id !== null) await endLease(db, { account_id, resource, node_id });
     },
-    lease: (request) => send(request.account_id, () => ({ verb: 'lease', row: rowOfLease(request) })).then(ofLease),
+    lease: (request) => send(request.account_id, () => ({ verb: 'lease', row: rowOfLease(request) })).then(asLeaseAnswer),
     close: (request) =>
-      send(request.account_id, () => ({ verb: 'close', row: rowOfClose(request, node_id) })).then(ofClose),
+      send(request.account_id, () => ({ verb: 'close', row: rowOfClose(request, node_id) })).then(asCloseAnswer),
     commit: (request) =>
-      send(request.end.account_id, () => ({ verb: 'commit', row: rowOfCommit(request, node_id) })).then(ofCommit),
-    refusedBy: (whose) => refusingBudget(db, whose, now()),
+      send(request.end.account_id, () => ({ verb: 'commit', row: rowOfCommit(request, node_id) })).then(asCommitAnswer),
+    refusedBy: (key) => refusingBudget(db, key, now()),
     oldest_ms: () => shards.map((shard) => shard.oldest_ms()).reduce((oldest, next) => (next > oldest ? next : oldest)),
   };
 }
 
-/** Each has a connection. */
-const calls_under_way_max = 4;
+/** Calls of the database at the same time; each has a connection. */
+const calls_at_once_max = 4;
 
 function groupOf({ row }: { row: { account_id: string } }): string {
   return row.account_id;
@@ -269,28 +269,28 @@ type Member =
   | { verb: 'commit'; row: CommitRow };
 type Answer = HoldOrLeased | LeaseAnswer | CloseAnswer | CommitAnswer;
 
-function ofHold(answer: Answer): HoldOrLeased {
+function asHoldAnswer(answer: Answer): HoldOrLeased {
   assert('outcome' in answer && !('state' in answer), 'a hold gets the answer of a hold');
   return answer;
 }
 
-function ofLease(answer: Answer): LeaseAnswer {
+function asLeaseAnswer(answer: Answer): LeaseAnswer {
   assert('amount' in answer, 'a lease gets the answer of a lease');
   return answer;
 }
 
-function ofClose(answer: Answer): CloseAnswer {
+function asCloseAnswer(answer: Answer): CloseAnswer {
   assert('state' in answer, 'a close gets the answer of a close');
   return answer;
 }
 
-function ofCommit(answer: Answer): CommitAnswer {
+function asCommitAnswer(answer: Answer): CommitAnswer {
   assert('state' in answer && 'remaining' in answer, 'a commit gets the answer of both');
   return answer;
 }
 
 async function callAlone(db: Queryable, member: Member, now: Date, node_id: string | null): Promise<Answer> {
-  if (member.verb === 'hold') return holdRow(db, member.row, now, { column: unflushed, node_id });
+  if (member.verb === 'hold') return holdRow(db, member.row, now, { column: no_flush_column, node_id });
   if (member.verb === 'lease') return oneAnswer(await callBatch(db, [member], now, node_id));
   return member.verb === 'close' ? closeRow(db, member.row, now) : commitRow(db, member.row, now);
 }
@@ -299,7 +299,7 @@ async function callAlone(db: Queryable, member: Member, now: Date, node_id: stri
  * A column that makes the statement's commit wait for no disk. The log is one sequence, so a settlement that is
  * flushed has flushed its hold (decision 23): 1.1 to 1.3 times the calls at 32 connections, 0.9 of a lone call's time.
  */
-const unflushed = `set_config('synchronous_commit', 'off', true), `;
+const no_flush_column = `set_config('synchronous_commit', 'off', true), `;
 
 function oneAnswer([answer]: readonly Answer[]): Answer {
   assert(answer, 'a call answers each of its members');
@@ -454,7 +454,7 @@ type BatchRow = {
 type BatchText = { [name in keyof BatchRow]: string };
 
 async function batchRow(db: Queryable, batch: readonly Member[], now: Date, node_id: string | null): Promise<BatchRow> {
-  const column = batch.every((member) => member.verb === 'hold') ? unflushed : '';
+  const column = batch.every((member) => member.verb === 'hold') ? no_flush_column : '';
   const rows = await db.query<BatchText>(
     `select ${column}array_to_string(outcome, ',') as outcome, array_to_string(state, ',', '') as state,
             array_to_string(charged, ',', '') as charged, array_to_string(available, ',') as available,

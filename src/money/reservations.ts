@@ -3,20 +3,20 @@ import type { LeaseTime } from '../leases/liveness.ts';
 import {
   beginLease,
   cachedFunds,
-  count,
-  dropIdle,
+  addReserved,
+  dropIdleAccount,
   dropLease,
   endReservation,
   isLive,
-  isMarkedInVain,
-  isOld,
+  hasStaleMark,
+  isRenewalDue,
   isScarce,
-  keyOf,
-  learn,
+  keyFundsOf,
+  cacheAnswer,
   lease_ms,
-  leftOf,
+  fundsLeft,
   mayLease,
-  mostOf,
+  highestCostOf,
   newAccount,
   reserve,
   type AccountFunds,
@@ -38,118 +38,118 @@ import type {
 } from './holds.ts';
 import type { Money } from './money.ts';
 
-/** A call that lasts longer has its hold written: for the balance that people see, and should this process die. */
-const unwritten_ms = 250;
+/** Time after which the hold of a call is written: the balance that people see has it, and it outlives this process. */
+const write_after_ms = 250;
 
-/** Should the NOTIFY about a withdrawal or a new limit be lost, it may go unnoticed for so long. */
-const trusted_ms = 60_000;
+/** Validity of a cached answer: a withdrawal or a new limit whose NOTIFY was lost is seen after this. */
+const cache_ms = 60_000;
 
-/** A database that says nothing for so long although it was asked is waited for. */
-const silent_ms = 1_000;
+/** Silence of the database after which calls wait for its answer, instead of using cached ones. */
+const silence_max_ms = 1_000;
 
-/** The database leases nothing of what it has recalled for so long. */
-const recalled_ms = 2_000;
+/** Time after a recall in which the database grants no new lease. */
+const recall_pause_ms = 2_000;
 
 const accounts_max = 20_000;
 
 /**
- * Makes holds of which most are answered out of what this node has leased of the account and of the key's limit, and
- * booked together with their end (decision 75). PostgreSQL remains the only truth: it never books what is not there, and
- * gives what is leased to one node to no other. Everybody else sees a hold 250 ms later. That a ref had a hold before is
- * not noticed until its end, which happens once in any case. `time`: of the leases of this node.
+ * Returns holds of which most are answered from the leases of this node, and booked together with their end (decision
+ * 75). PostgreSQL stays the only truth: it never books money that is not there, and never leases the same money to two
+ * nodes. Others see a hold up to 250 ms later. A second hold of the same ref is noticed only at its end, which happens
+ * once in any case. `time`: the time for the leases of this node.
  */
 export function reserveInMemory(holds: Holds, time: () => LeaseTime): Holds {
   return new LeasedHolds(holds, time);
 }
 
-/** The part of an answer about the account, and about the key if it says anything of one. */
-type Answered = { available: Money; remaining?: Money | null };
+/** The part of an answer that says what is left of the account, and of the key if it is about one. */
+type FundsAnswer = { available: Money; remaining?: Money | null };
 
 class LeasedHolds implements Holds {
   readonly #holds: Holds;
   readonly #time: () => LeaseTime;
   readonly #accounts = new Map<string, AccountFunds>(); // oldest first
-  /** Accounts that are not known here, and whose leases are being given back: one that is granted meanwhile would go too. */
+  /** Accounts that are not in `#accounts` and whose leases are being returned: a lease granted meanwhile would go too. */
   readonly #ending = new Map<string, Promise<void>>();
   #timer: NodeJS.Timeout | undefined;
   #is_stopped = false;
-  /** The reason why the last call got no answer: until there is one, calls shall fail at their hold, before they cost. */
+  /** The error of the last request to the database. While it is set, holds ask the database: calls fail there, before they cost. */
   #outage: { error: unknown } | undefined;
   #pending_calls = 0;
-  #heard_at_ms = 0;
+  #answered_at_ms = 0;
 
   constructor(holds: Holds, time: () => LeaseTime) {
     this.#holds = holds;
     this.#time = time;
   }
 
-  funds(account_id: string, whose: KeyName): Funds | undefined {
+  funds(account_id: string, key_name: KeyName): Funds | undefined {
     const account = this.#accounts.get(account_id);
-    return account && !this.#isSilent() ? cachedFunds(account, whose, this.#time().elapsed_ms) : undefined;
+    return account && !this.#isSilent() ? cachedFunds(account, key_name, this.#time().elapsed_ms) : undefined;
   }
 
-  async readFunds(whose: Omit<HoldRequest, 'amount'>): Promise<Funds> {
-    const account = this.#find(whose.account_id);
-    const key = keyOf(account, whose);
-    return leftOf(account, key, await this.#ask(account, key, 0n, this.#holds.readFunds(whose)));
+  async readFunds(request: Omit<HoldRequest, 'amount'>): Promise<Funds> {
+    const account = this.#accountOf(request.account_id);
+    const key = keyFundsOf(account, request);
+    return fundsLeft(account, key, await this.#askDatabase(account, key, 0n, this.#holds.readFunds(request)));
   }
 
-  refusedBy(whose: RefusedKey): Promise<RefusingBudget | undefined> {
-    return this.#holds.refusedBy(whose);
+  refusedBy(key: RefusedKey): Promise<RefusingBudget | undefined> {
+    return this.#holds.refusedBy(key);
   }
 
   async hold(request: HoldRequest): Promise<HoldAnswer> {
-    const account = this.#find(request.account_id);
-    const key = keyOf(account, request);
+    const account = this.#accountOf(request.account_id);
+    const key = keyFundsOf(account, request);
     const now = this.#time();
     const is_silent = this.#isSilent();
     const is_reserved = !is_silent && reserve(account, request, now) !== undefined;
     const is_busy = now.elapsed_ms - account.held_at_ms < lease_ms;
     account.held_at_ms = now.elapsed_ms;
     const holding = is_reserved ? undefined : this.#holdInDatabase(account, request);
-    // Behind the hold, in the same call of the database.
+    // After the hold, so that both are in one call of the database.
     if (is_busy && !is_silent && (!is_reserved || isScarce(account, key))) this.#renew(account, key, request, now);
     if (holding) return holding;
-    this.#arm(unwritten_ms);
+    this.#startTimer(write_after_ms);
     const { value: available } = account.available;
     const { value: remaining } = key.remaining;
-    return { outcome: 'held', ...leftOf(account, key, { available, remaining }) };
+    return { outcome: 'held', ...fundsLeft(account, key, { available, remaining }) };
   }
 
   async #holdInDatabase(account: AccountFunds, request: HoldRequest): Promise<HoldAnswer> {
-    const key = keyOf(account, request);
-    const answer = await this.#ask(account, key, mostOf(request), this.#holds.hold(request));
+    const key = keyFundsOf(account, request);
+    const answer = await this.#askDatabase(account, key, highestCostOf(request), this.#holds.hold(request));
     const { outcome } = answer;
-    return outcome === 'held' || outcome === 'exists' ? answer : { outcome, ...leftOf(account, key, answer) };
+    return outcome === 'held' || outcome === 'exists' ? answer : { outcome, ...fundsLeft(account, key, answer) };
   }
 
   lease(request: LeaseRequest): Promise<LeaseAnswer> {
     return this.#holds.lease(request);
   }
 
-  #booked(reservation: Reservation): void {
+  #noteBooked(reservation: Reservation): void {
     const { account, request } = reservation;
     endReservation(reservation);
-    const key = keyOf(account, request);
+    const key = keyFundsOf(account, request);
     const now = this.#time();
-    if (isMarkedInVain(account, key, now)) this.#renew(account, key, request, now);
+    if (hasStaleMark(account, key, now)) this.#renew(account, key, request, now);
   }
 
-  /** Behind an end, in the same call of the database. */
+  /** Renews old leases after the end of a call, in the same call of the database. */
   #renewOld({ account, request }: Reservation): void {
-    const key = keyOf(account, request);
+    const key = keyFundsOf(account, request);
     const now = this.#time();
-    if (isOld(account, key, now)) this.#renew(account, key, request, now);
+    if (isRenewalDue(account, key, now)) this.#renew(account, key, request, now);
   }
 
-  /** Asks for new leases, unless that is being done, or they are recalled. */
-  #renew(account: AccountFunds, key: KeyFunds, whose: LeaseOwner, now: LeaseTime): void {
-    if (account.leasing || this.#ending.has(whose.account_id) || !mayLease(account, key, now)) return;
-    this.#lease(account, key, whose, now).catch(() => undefined); // calls ask the database themselves
+  /** Asks for new leases, unless a request is under way or they are recalled. */
+  #renew(account: AccountFunds, key: KeyFunds, owner: LeaseOwner, now: LeaseTime): void {
+    if (account.leasing || this.#ending.has(owner.account_id) || !mayLease(account, key, now)) return;
+    this.#lease(account, key, owner, now).catch(() => undefined); // then holds ask the database
   }
 
-  async #lease(account: AccountFunds, key: KeyFunds, whose: LeaseOwner, now: LeaseTime): Promise<void> {
-    const { account_id, key_id, budget_id } = whose;
+  async #lease(account: AccountFunds, key: KeyFunds, owner: LeaseOwner, now: LeaseTime): Promise<void> {
+    const { account_id, key_id, budget_id } = owner;
     const { request, take } = beginLease(account, key, { account_id, key_id, budget_id }, now);
     account.leasing = this.#holds.lease(request).then(take);
     try {
@@ -169,28 +169,28 @@ class LeasedHolds implements Holds {
   }
 
   async settle(end: CloseRequest, held?: HoldRequest): Promise<CloseAnswer> {
-    const account = this.#find(end.account_id);
+    const account = this.#accountOf(end.account_id);
     const reservation = account.open.get(end.ref);
     const request = reservation?.request ?? held;
-    const beyond = request && end.beyond_hold && end.cost !== null ? end.cost - mostOf(request) : 0n;
-    if (beyond > 0n) this.#makeRoom(account, request && keyOf(account, request), reservation);
+    const beyond = request && end.beyond_hold && end.cost !== null ? end.cost - highestCostOf(request) : 0n;
+    if (beyond > 0n) this.#makeRoom(account, request && keyFundsOf(account, request), reservation);
     const asking = this.#holds.settle(end, request);
-    const settling = this.#ask(account, request && keyOf(account, request), beyond > 0n ? beyond : 0n, asking);
+    const settling = this.#askDatabase(account, request && keyFundsOf(account, request), beyond > 0n ? beyond : 0n, asking);
     if (reservation) {
       reservation.busy = settling;
       this.#renewOld(reservation);
     }
     try {
       const answer = await settling;
-      if (reservation) this.#booked(reservation);
+      if (reservation) this.#noteBooked(reservation);
       return answer;
     } catch (error) {
-      if (reservation) this.#failed(reservation, settling, error);
+      if (reservation) this.#noteFailure(reservation, settling, error);
       throw error;
     }
   }
 
-  /** Makes room for a cost above all that was kept free: what is leased here is charged for it, but nothing that others have reserved. */
+  /** Drops the leases, so that a cost above what was kept free is paid from them; what other calls have reserved is written first. */
   #makeRoom(account: AccountFunds, key: KeyFunds | undefined, reservation: Reservation | undefined): void {
     for (const each of key ? [account, key] : [account]) dropLease(each, this.#time().elapsed_ms);
     this.#writeUnwritten(account, reservation);
@@ -207,7 +207,7 @@ class LeasedHolds implements Holds {
     if (account_id === undefined) this.#dropLeases();
   }
 
-  /** A recall may have been missed, of a limit that is lower now, and a lease lasts for minutes. The next calls lease anew. */
+  /** Drops all leases, since a recall for a lower limit may have been missed. The next calls lease again. */
   #dropLeases(): void {
     for (const account of this.#accounts.values())
       for (const each of [account, ...account.keys.values()]) dropLease(each, each.recalled_until_ms);
@@ -218,14 +218,14 @@ class LeasedHolds implements Holds {
     const budget_id = resource === 'money' ? account?.keys.keys().next().value : /^limit (.+)$/.exec(resource)?.[1];
     const key = budget_id === undefined ? undefined : account?.keys.get(budget_id);
     if (!account || budget_id === undefined || !key) return this.#endLease(account_id, resource);
-    dropLease(resource === 'money' ? account : key, this.#time().elapsed_ms + recalled_ms);
+    dropLease(resource === 'money' ? account : key, this.#time().elapsed_ms + recall_pause_ms);
     await this.#writeAll(account);
     await this.#ending.get(account_id)?.catch(() => undefined);
-    while (account.leasing) await account.leasing.catch(() => undefined); // one begins where the one before ended
+    while (account.leasing) await account.leasing.catch(() => undefined); // another one may begin when one ends
     await this.#lease(account, key, { account_id, key_id: budget_id }, this.#time());
   }
 
-  /** Ends the lease of a dropped account, or of one that was never here. */
+  /** Ends the lease of an account that was dropped here, or was never here. */
   async #endLease(account_id: string, resource: string): Promise<void> {
     const before = this.#ending.get(account_id)?.catch(() => undefined);
     const ending = Promise.all([before, this.#holds.returnLeases(account_id, resource)]).then(() => undefined);
@@ -247,30 +247,30 @@ class LeasedHolds implements Holds {
     this.#holds.stop();
   }
 
-  #find(account_id: string): AccountFunds {
+  #accountOf(account_id: string): AccountFunds {
     const existing = this.#accounts.get(account_id);
     if (existing) return existing;
-    if (this.#accounts.size >= accounts_max) dropIdle(this.#accounts);
+    if (this.#accounts.size >= accounts_max) dropIdleAccount(this.#accounts);
     const account = newAccount();
     this.#accounts.set(account_id, account);
     return account;
   }
 
-  /** Asks the database for `amount` of what is available; counted as reserved until it has answered. */
-  async #ask<A extends Answered>(
+  /** Waits for an answer of the database about `amount`, which counts as reserved until then. */
+  async #askDatabase<A extends FundsAnswer>(
     account: AccountFunds,
     key: KeyFunds | undefined,
     amount: Money,
     asking: Promise<A>,
   ): Promise<A> {
     const { epoch } = account;
-    if (this.#pending_calls++ === 0) this.#heard_at_ms = this.#time().elapsed_ms;
-    count(account, key, amount);
+    if (this.#pending_calls++ === 0) this.#answered_at_ms = this.#time().elapsed_ms;
+    addReserved(account, key, amount);
     try {
       const answer = await asking;
-      this.#heard_at_ms = this.#time().elapsed_ms;
+      this.#answered_at_ms = this.#time().elapsed_ms;
       this.#outage = undefined;
-      learn(account, key, answer, { until_ms: this.#heard_at_ms + trusted_ms, epoch });
+      cacheAnswer(account, key, answer, { until_ms: this.#answered_at_ms + cache_ms, epoch });
       return answer;
     } catch (error) {
       if (isUnavailable(error) && !isLocked(error)) this.#outage = { error };
@@ -278,29 +278,29 @@ class LeasedHolds implements Holds {
       throw error;
     } finally {
       this.#pending_calls--;
-      count(account, key, -amount);
+      addReserved(account, key, -amount);
     }
   }
 
   #isSilent(): boolean {
     if (this.#outage) return true;
-    return this.#pending_calls > 0 && this.#time().elapsed_ms - this.#heard_at_ms > silent_ms;
+    return this.#pending_calls > 0 && this.#time().elapsed_ms - this.#answered_at_ms > silence_max_ms;
   }
 
   /** Writes the hold of a reservation. */
   #write(reservation: Reservation): void {
     const { request, account } = reservation;
-    // It is counted already, as what it is: a reservation.
+    // It counts as a reservation already, so nothing is added.
     const holding = this.#holds.hold({ ...request, is_leased: true });
-    const asking = this.#ask(account, keyOf(account, request), 0n, holding);
+    const asking = this.#askDatabase(account, keyFundsOf(account, request), 0n, holding);
     const writing: Promise<void> = asking.then(
       ({ outcome }) => {
-        if (outcome !== 'held' && outcome !== 'exists') this.#refused(reservation);
+        if (outcome !== 'held' && outcome !== 'exists') this.#noteRefusal(reservation);
         else endReservation(reservation);
       },
       (error: unknown) => {
-        if (isUnavailable(error)) this.#putOff(reservation, writing, error);
-        else this.#refused(reservation);
+        if (isUnavailable(error)) this.#writeLater(reservation, writing, error);
+        else this.#noteRefusal(reservation);
       },
     );
     reservation.busy = writing;
@@ -312,41 +312,41 @@ class LeasedHolds implements Holds {
     await Promise.allSettled([...account.open.values()].map(({ busy }) => busy));
   }
 
-  #writeUnwritten(account: AccountFunds, but?: Reservation): void {
+  #writeUnwritten(account: AccountFunds, except?: Reservation): void {
     for (const reservation of account.open.values())
-      if (!reservation.busy && reservation !== but) this.#write(reservation);
+      if (!reservation.busy && reservation !== except) this.#write(reservation);
   }
 
-  #refused(reservation: Reservation): void {
+  #noteRefusal(reservation: Reservation): void {
     reservation.is_refused = true;
     if (reservation.has_failed) endReservation(reservation);
   }
 
-  /** Its end was not booked. What can be written is, for the sweep to find should the end not come again. */
-  #failed(reservation: Reservation, settling: Promise<unknown>, error: unknown): void {
+  /** Writes the hold of a call whose end was not booked: the sweep finds it if the end is not tried again. */
+  #noteFailure(reservation: Reservation, settling: Promise<unknown>, error: unknown): void {
     reservation.has_failed = true;
     if (reservation.is_refused) endReservation(reservation);
-    else this.#putOff(reservation, settling, error);
+    else this.#writeLater(reservation, settling, error);
   }
 
-  /** Waits for the database to be back, and writes then. */
-  #putOff(reservation: Reservation, work: Promise<unknown>, error: unknown): void {
+  /** Has a hold written again when the database is back. */
+  #writeLater(reservation: Reservation, work: Promise<unknown>, error: unknown): void {
     const is_open = reservation.account.open.get(reservation.request.ref) === reservation;
-    if (reservation.busy !== work || !is_open) return; // it is being settled, or was written meanwhile
+    if (reservation.busy !== work || !is_open) return; // it is being settled, or is written
     reservation.busy = undefined;
     reservation.failure = { error };
     reservation.made_at_ms = this.#time().elapsed_ms;
-    this.#arm(unwritten_ms);
+    this.#startTimer(write_after_ms);
   }
 
-  #arm(wait_ms: number): void {
+  #startTimer(wait_ms: number): void {
     if (!this.#is_stopped) this.#timer ??= setTimeout(() => this.#writeOld(), wait_ms).unref();
   }
 
-  /** Looks at all accounts, eight times a second at most, which is 0.2 ms for 20,000 of them. */
+  /** Writes the holds that are old enough. Runs eight times a second at most: 0.2 ms for 20,000 accounts. */
   #writeOld(): void {
     this.#timer = undefined;
-    const before_ms = this.#time().elapsed_ms - unwritten_ms;
+    const before_ms = this.#time().elapsed_ms - write_after_ms;
     let is_any_left = false;
     for (const { open } of this.#accounts.values()) {
       for (const reservation of open.values()) {
@@ -355,6 +355,6 @@ class LeasedHolds implements Holds {
         else is_any_left = true;
       }
     }
-    if (is_any_left) this.#arm(unwritten_ms / 2);
+    if (is_any_left) this.#startTimer(write_after_ms / 2);
   }
 }
