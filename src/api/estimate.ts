@@ -53,7 +53,11 @@ export type CostEstimate = {
 };
 
 /** Checks a body of POST /v1/generate as it is checked there, and compares its price with what may be spent. */
-export async function estimateTask(app: Parts, caller: Caller, call: Pick<PublicCall, 'body' | 'gone'>): Promise<CostEstimate> {
+export async function estimateTask(
+  app: Parts,
+  caller: Caller,
+  call: Pick<PublicCall, 'body' | 'gone'>,
+): Promise<CostEstimate> {
   const request = await withTempFiles(app, caller.account.id, call, (spool) =>
     priceTaskRequest(app, caller, call.body ?? {}, { spool }),
   );

@@ -165,7 +165,10 @@ async function requestOf(
     webhook_url: parameters['webhook_url'],
   };
   try {
-    return await priceTaskRequest(app, call.caller, body, { attachments: await attachmentsOf(app, call, input), spool });
+    return await priceTaskRequest(app, call.caller, body, {
+      attachments: await attachmentsOf(app, call, input),
+      spool,
+    });
   } catch (error) {
     throw error instanceof ApiError ? inTheirWords(error, carried) : error;
   }

@@ -19,9 +19,11 @@ export function readStream(parameters: JsonObject): boolean {
   const stream = own(parameters, 'stream');
   if (!yes.includes(stream) && !no.includes(stream)) throw invalidField('stream', 'stream must be true or false.');
   const format = own(parameters, 'stream_format');
-  if (format !== 'sse' && !plain_formats.includes(format)) throw invalidField('stream_format', 'stream_format must be "audio" or "sse".');
+  if (format !== 'sse' && !plain_formats.includes(format))
+    throw invalidField('stream_format', 'stream_format must be "audio" or "sse".');
   const images = own(parameters, 'partial_images') ?? 0;
-  if (!/^[0-3]$/.test(String(images))) throw invalidField('partial_images', 'partial_images must be a number from 0 to 3.');
+  if (!/^[0-3]$/.test(String(images)))
+    throw invalidField('partial_images', 'partial_images must be a number from 0 to 3.');
   return yes.includes(stream) || format === 'sse';
 }
 

@@ -91,11 +91,13 @@ function readFields({ fields, lists }: Form<string>, keep_ms_max: number) {
   const purpose = fields.get('purpose') ?? 'user_data';
   checkPurpose(purpose);
   const anchor = fields.get('expires_after[anchor]') ?? 'created_at';
-  if (anchor !== 'created_at') throw invalidField('expires_after[anchor]', 'expires_after[anchor] must be "created_at".');
+  if (anchor !== 'created_at')
+    throw invalidField('expires_after[anchor]', 'expires_after[anchor] must be "created_at".');
   const name = fields.has('expires_in_seconds') ? 'expires_in_seconds' : 'expires_after[seconds]';
   const seconds = fields.get(name);
   const requested_s = seconds === undefined ? Infinity : /^\d{1,12}$/.test(seconds) ? Number(seconds) : 0;
-  if (requested_s < expires_s_min) throw invalidField(name, `${name} must be a whole number of at least ${expires_s_min}.`);
+  if (requested_s < expires_s_min)
+    throw invalidField(name, `${name} must be a whole number of at least ${expires_s_min}.`);
   return { purpose, keep_ms: Math.min(requested_s * 1000, keep_ms_max) };
 }
 
@@ -104,7 +106,6 @@ export function checkPurpose(purpose: string): void {
   if (/^[a-z][a-z0-9_-]{0,63}$/.test(purpose)) return;
   throw invalidField('purpose', 'purpose must be 1 to 64 lower-case letters, digits, dashes and underscores.');
 }
-
 
 export const list_files: Endpoint<FileParts> = {
   method: 'GET',

@@ -26,7 +26,9 @@ import { checkSignIn } from './sign-in.ts';
 import { parseSource } from './source.ts';
 
 /** The content of a file with no mistakes, else all of them; and what is probably one. */
-export type FileReadResult = { ok: true; content: CatalogFile; warnings: Problem[] } | { ok: false; problems: Problem[] };
+export type FileReadResult =
+  | { ok: true; content: CatalogFile; warnings: Problem[] }
+  | { ok: false; problems: Problem[] };
 
 /** Reads the text of a `medley.yaml`, YAML or JSON. `file` is how problems call it. */
 export function readCatalogFile(text: string, file: string, surroundings: Surroundings): FileReadResult {

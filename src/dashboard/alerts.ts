@@ -110,7 +110,10 @@ function wholeIn(name: string, value: unknown, max: number): number {
 function readRoles(value: unknown): AlertSettings['roles'] {
   const roles = role_names.filter((role) => Array.isArray(value) && value.includes(role));
   if (Array.isArray(value) && roles.length === value.length) return roles;
-  throw invalidField('roles', `roles must be a list of ${role_names.join(', ')}, each at most once; empty for no mails.`);
+  throw invalidField(
+    'roles',
+    `roles must be a list of ${role_names.join(', ')}, each at most once; empty for no mails.`,
+  );
 }
 
 function readUrl(body: Record<string, unknown> | undefined, rules: AddressRules): string | null {
@@ -125,7 +128,8 @@ function readQuiet(value: unknown): QuietHours | null {
   if (value === null) return null;
   const { from, to, time_zone } = isRecord(value) ? value : {};
   const quiet = { from: minuteOf('from', from), to: minuteOf('to', to), time_zone };
-  if (quiet.from === quiet.to) throw invalidField('quiet_hours.to', 'Quiet hours must end at another time than they begin.');
+  if (quiet.from === quiet.to)
+    throw invalidField('quiet_hours.to', 'Quiet hours must end at another time than they begin.');
   if (typeof time_zone !== 'string' || time_zone.length > 100 || !isTimeZone(time_zone))
     throw invalidField(
       'quiet_hours.time_zone',

@@ -73,7 +73,8 @@ function readDetails(body: Record<string, unknown> | undefined): BillingDetails 
     email: read('email'),
   };
   if (!/^([A-Z]{2})?$/.test(details.country)) throw invalidField('country', 'country must be two letters, such as PL.');
-  if (!/^([^\s@<>]+@[^\s@<>]+)?$/.test(details.email)) throw invalidField('email', 'email must be an address, or empty.');
+  if (!/^([^\s@<>]+@[^\s@<>]+)?$/.test(details.email))
+    throw invalidField('email', 'email must be an address, or empty.');
   return details;
 }
 

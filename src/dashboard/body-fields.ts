@@ -26,4 +26,3 @@ export function readBodyFields(body: Record<string, unknown> | undefined): BodyF
     },
   };
 }
-

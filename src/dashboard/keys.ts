@@ -234,7 +234,8 @@ const program_rules = ['expires_at', 'scopes', 'addresses', 'models', 'requests_
 function refuseForPlayground({ kind }: ApiKey, rules: KeyRules): void {
   if (kind !== 'playground') return;
   const name = program_rules.find((rule) => rules[rule] !== null);
-  if (name !== undefined) throw invalidField(name, `${name} is a rule for keys of programs: the playground's key has none.`);
+  if (name !== undefined)
+    throw invalidField(name, `${name} is a rule for keys of programs: the playground's key has none.`);
 }
 
 function contentsOf({ id, account_id }: ApiKey): { account_id: string; api_key_id: string } {

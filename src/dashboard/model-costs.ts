@@ -72,7 +72,8 @@ function jsonIn(value: string | undefined): unknown {
 const quantity_form = /^\d{1,12}(\.\d{1,6})?$/;
 
 function readUnits(value: unknown): Units {
-  if (!isRecord(value)) throw invalidField('units', 'units must have a quantity for each unit, such as {"image": "4"}.');
+  if (!isRecord(value))
+    throw invalidField('units', 'units must have a quantity for each unit, such as {"image": "4"}.');
   const units: { [unit in Unit]?: string } = {};
   for (const [name, quantity] of Object.entries(value)) {
     const unit = unit_names.find((each) => each === name);

@@ -116,7 +116,11 @@ const chatEstimateIn = (style: CallerCodec) =>
 type EstimateParts = Parameters<typeof estimateHold>[0] & Parameters<typeof takeWindow>[0];
 
 /** Returns the hold of a call, or the problems of its body. */
-async function estimateCall(app: EstimateParts, call: AccountCall, price: (keyed: Call) => PricedCall): Promise<Answer> {
+async function estimateCall(
+  app: EstimateParts,
+  call: AccountCall,
+  price: (keyed: Call) => PricedCall,
+): Promise<Answer> {
   const keyed = await withCaller(app, call);
   await takeWindow(app, keyed.caller, 'other');
   const estimating = async () => {

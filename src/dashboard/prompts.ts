@@ -47,7 +47,8 @@ const create_prompt = account_endpoint('POST', '/prompts', 'run', async ({ db, c
   const prompt = { account_id, user_id, name, body: JSON.stringify(readPrompt(call.body)) };
   const created = await createPrompt(db, prompt, new Date(clock.now()));
   if (created === 'name taken') throw nameTaken(name);
-  if (created === 'too many') throw invalidField('name', `An account has at most ${prompts_max} prompts. Delete one first.`);
+  if (created === 'too many')
+    throw invalidField('name', `An account has at most ${prompts_max} prompts. Delete one first.`);
   return { status: 201, body: { id: created.id } };
 });
 
@@ -96,7 +97,8 @@ function readPrompt(body: Record<string, unknown> | undefined): PromptBody {
   const prompt = body?.['prompt'];
   if (!isRecord(prompt)) throw invalidField('prompt', 'prompt must be an object with model, system, text and fields.');
   const { model, system = '', text, fields = {} } = prompt;
-  if (typeof model !== 'string' || model.length > 200) throw invalidField('prompt.model', 'model must be the id of a model.');
+  if (typeof model !== 'string' || model.length > 200)
+    throw invalidField('prompt.model', 'model must be the id of a model.');
   if (!isText(system)) throw invalidField('prompt.system', `system must be a text of at most ${text_max} characters.`);
   if (!isText(text) || text.trim() === '')
     throw invalidField('prompt.text', `text must be a text of 1 to ${text_max} characters.`);

@@ -153,7 +153,10 @@ async function readProjects(db: Db, { account, body }: AccountCall): Promise<str
   const items: readonly unknown[] = Array.isArray(value) ? value : [undefined];
   const ids = items.flatMap((id) => (typeof id === 'string' && names.has(id) ? [id] : []));
   if (ids.length === items.length) return [...new Set(ids)];
-  throw invalidField('projects', 'projects must be a list of ids of projects of this account; null is all of the account.');
+  throw invalidField(
+    'projects',
+    'projects must be a list of ids of projects of this account; null is all of the account.',
+  );
 }
 
 /** Ids as the audit log shows them: an empty list would be read as none given. */

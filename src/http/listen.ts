@@ -24,7 +24,10 @@ export type ListeningServer = {
 export type ListenAddress = { host: string; port: number; is_shared?: boolean };
 
 /** Listens on a port, with several sockets where the system can. Rejects with EADDRINUSE and the like. */
-export async function listen(server: HttpServer, { is_shared = false, ...address }: ListenAddress): Promise<ListeningServer> {
+export async function listen(
+  server: HttpServer,
+  { is_shared = false, ...address }: ListenAddress,
+): Promise<ListeningServer> {
   // A port that the system chooses is nobody else's; one that was named may be that of another service of ours,
   // which would share it unasked.
   if (can_share && address.port !== 0 && !is_shared) await tryAlone(address);

@@ -120,10 +120,10 @@ export function timeRange(query: Query, usual: { from: (to: Date) => Date; to: D
   const to = moment(query, 'to') ?? usual.to;
   const from = moment(query, 'from') ?? usual.from(to);
   if (to <= from) throw invalidField('to', 'to must be later than from.');
-  if (to.getTime() - from.getTime() > range_ms_max) throw invalidField('from', 'from and to may be at most 400 days apart.');
+  if (to.getTime() - from.getTime() > range_ms_max)
+    throw invalidField('from', 'from and to may be at most 400 days apart.');
   return { from, to };
 }
-
 
 /** At most 60 characters of what the caller sent, quoted. */
 function shown(text: string): string {

@@ -168,7 +168,11 @@ export function isRenewalDue(account: AccountFunds, key: KeyFunds, now: LeaseTim
 /** Returns true if nothing is in use, but a lease is marked as in use. */
 export function hasStaleMark(account: AccountFunds, key: KeyFunds, now: LeaseTime): boolean {
   if (account.unwritten > 0n) return false;
-  return isAnyLease(account, key, (lease) => !!lease && lease.marked > 0n && ageOf(lease.leased_at, now) > stale_mark_ms);
+  return isAnyLease(
+    account,
+    key,
+    (lease) => !!lease && lease.marked > 0n && ageOf(lease.leased_at, now) > stale_mark_ms,
+  );
 }
 
 function isAnyLease(account: AccountFunds, key: KeyFunds, test: (lease: Lease | undefined) => boolean): boolean {

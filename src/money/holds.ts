@@ -245,7 +245,8 @@ export function makeHoldBatcher(
     endLease: async (account_id, resource) => {
       if (node_id !== null) await endLease(db, { account_id, resource, node_id });
     },
-    lease: (request) => send(request.account_id, () => ({ verb: 'lease', row: rowOfLease(request) })).then(asLeaseAnswer),
+    lease: (request) =>
+      send(request.account_id, () => ({ verb: 'lease', row: rowOfLease(request) })).then(asLeaseAnswer),
     close: (request) =>
       send(request.account_id, () => ({ verb: 'close', row: rowOfClose(request, node_id) })).then(asCloseAnswer),
     commit: (request) =>

@@ -228,7 +228,13 @@ export async function balanceOf(db: Queryable, account_id: string): Promise<Bala
 }
 
 /** An account's available money as of an entry, and whether a credit has lifted it to so much since another one. */
-export type AccountStanding = { account_id: string; available: Money; currency: string; entry: bigint; credited: boolean };
+export type AccountStanding = {
+  account_id: string;
+  available: Money;
+  currency: string;
+  entry: bigint;
+  credited: boolean;
+};
 
 /** An account whose standing is asked for. `after`: the entry since which credits count; null: none do. */
 export type StandingRequest = { account_id: string; available: Money; after: bigint | null };

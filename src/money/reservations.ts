@@ -175,7 +175,12 @@ class LeasedHolds implements Holds {
     const beyond = request && end.beyond_hold && end.cost !== null ? end.cost - highestCostOf(request) : 0n;
     if (beyond > 0n) this.#makeRoom(account, request && keyFundsOf(account, request), reservation);
     const asking = this.#holds.settle(end, request);
-    const settling = this.#askDatabase(account, request && keyFundsOf(account, request), beyond > 0n ? beyond : 0n, asking);
+    const settling = this.#askDatabase(
+      account,
+      request && keyFundsOf(account, request),
+      beyond > 0n ? beyond : 0n,
+      asking,
+    );
     if (reservation) {
       reservation.busy = settling;
       this.#renewOld(reservation);

@@ -57,7 +57,11 @@ export type ServiceStatistics = {
 };
 
 type DayRow = { model: string; day: string; calls: number; failed: number };
-type HourRow = Pick<ServiceStatistics, 'first_p50_ms' | 'total_p50_ms'> & { model: string; calls: number; failed: number };
+type HourRow = Pick<ServiceStatistics, 'first_p50_ms' | 'total_p50_ms'> & {
+  model: string;
+  calls: number;
+  failed: number;
+};
 
 /** Returns how each model served on the last `status_days` days (UTC, oldest first) and in the last 24 hours. */
 export async function servedByModel(db: Queryable, now_ms: number): Promise<(model: string) => ServiceStatistics> {

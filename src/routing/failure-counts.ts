@@ -49,7 +49,11 @@ export class FailureCounts {
     const own = this.#attempts.filter((each) => each.account_id === account_id);
     const for_account = is_explicit || isTooOften(use.failures, own);
     const is_common = this.#isCommon(now_ms, paused);
-    return { for_account, for_all: is_common && (is_explicit || isTooOften(this.#in_a_row, this.#attempts)), is_common };
+    return {
+      for_account,
+      for_all: is_common && (is_explicit || isTooOften(this.#in_a_row, this.#attempts)),
+      is_common,
+    };
   }
 
   /** Returns true if at least two accounts failed, and most of those that used the route in the last minute. */

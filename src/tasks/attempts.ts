@@ -62,7 +62,11 @@ export async function openAttempt(
 }
 
 /** Takes an open try over from a worker that was lost; what that one still writes is refused. */
-export async function claimAttempt(parts: Parts, ref: TaskRef, attempt: AttemptClaim): Promise<AttemptClaim | undefined> {
+export async function claimAttempt(
+  parts: Parts,
+  ref: TaskRef,
+  attempt: AttemptClaim,
+): Promise<AttemptClaim | undefined> {
   const claimed = { number: attempt.number, claim: randomBase62(16) };
   const values = [ref.account_id, ref.task_id, attempt.number, attempt.claim, claimed.claim];
   return (await isApplied(parts.db, 'select claim_attempt($1, $2, $3, $4, $5) as applied', values))

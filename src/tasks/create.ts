@@ -116,14 +116,17 @@ function checkFields(body: Record<string, unknown>): void {
 export function readMetadata(value: unknown): Record<string, string> {
   if (value === undefined || value === null) return {};
   const invalidMetadata = (message: string) => new ApiError('invalid_request', message, { param: 'metadata' });
-  if (typeof value !== 'object' || Array.isArray(value)) throw invalidMetadata('metadata must be an object of strings.');
+  if (typeof value !== 'object' || Array.isArray(value))
+    throw invalidMetadata('metadata must be an object of strings.');
   const pairs = Object.entries(value);
   if (pairs.length > 16) throw invalidMetadata(`metadata may have at most 16 pairs (got ${pairs.length}).`);
   for (const [key, text] of pairs) {
     const shown = JSON.stringify(key.slice(0, 64));
-    if (key.length > 64) throw invalidMetadata(`metadata keys may have at most 64 characters (${shown} has ${key.length}).`);
+    if (key.length > 64)
+      throw invalidMetadata(`metadata keys may have at most 64 characters (${shown} has ${key.length}).`);
     if (typeof text !== 'string') throw invalidMetadata(`metadata[${shown}] must be a string.`);
-    if (text.length > 512) throw invalidMetadata(`metadata[${shown}] may have at most 512 characters (got ${text.length}).`);
+    if (text.length > 512)
+      throw invalidMetadata(`metadata[${shown}] may have at most 512 characters (got ${text.length}).`);
     if (key.includes('\0') || text.includes('\0')) throw invalidMetadata(`metadata[${shown}] must not contain NUL.`);
   }
   return Object.fromEntries(pairs);
@@ -142,7 +145,8 @@ export function findModel({ catalog }: { catalog: CatalogHolder }, { key }: Call
 
 function readWebhookUrl(value: unknown, rules: AddressRules): string | null {
   if (value === undefined || value === null) return null;
-  const invalidUrl = (message: string) => new ApiError('invalid_input', `webhook_url ${message}`, { param: 'webhook_url' });
+  const invalidUrl = (message: string) =>
+    new ApiError('invalid_input', `webhook_url ${message}`, { param: 'webhook_url' });
   if (typeof value !== 'string') throw invalidUrl('must be a string.');
   if (value.length > url_length_max)
     throw invalidUrl(`may have at most ${url_length_max} characters (got ${value.length}).`);

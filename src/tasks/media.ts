@@ -105,7 +105,8 @@ async function readSource(parts: MediaParts, caller: Caller, request: SourceRequ
   if (attachment) return useAttachment(parts, attachment, request);
   if (isDataUrl(text)) return readInline(parts, caller, request);
   if (isId('file', text)) return useUpload(parts, caller, request);
-  if (!/^https?:/i.test(text)) throw invalidMedia(place, 'must be an http(s) link, a data URL or the id of an uploaded file.');
+  if (!/^https?:/i.test(text))
+    throw invalidMedia(place, 'must be an http(s) link, a data URL or the id of an uploaded file.');
   if (text.length > url_length_max) throw invalidMedia(place, `may have at most ${url_length_max} characters.`);
   const problem = checkUserUrl(text, parts.addressRules());
   if (problem) throw invalidMedia(place, problem);

@@ -59,7 +59,12 @@ export async function storeOutputs(
   });
 }
 
-function readingOf(parts: OutputParts, task: Task, { provider, stopped }: Origin, spool: Spool): RunFileOptions<string> {
+function readingOf(
+  parts: OutputParts,
+  task: Task,
+  { provider, stopped }: Origin,
+  spool: Spool,
+): RunFileOptions<string> {
   const rules = parts.addressRules();
   const { allow_private: trusted = false, proxy } = parts.catalog.current.providers.get(provider) ?? {};
   return {

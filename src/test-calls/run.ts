@@ -158,7 +158,8 @@ async function finished(
     types: model.output_types,
     rules: { allow: [], allow_private: provider.allow_private },
     stopped: new AbortController().signal, // the operator's process ends it
-    fetch: async (url, options) => (await guard.download(url, { ...options, dial_options: { proxy: provider.proxy } })).bytes,
+    fetch: async (url, options) =>
+      (await guard.download(url, { ...options, dial_options: { proxy: provider.proxy } })).bytes,
   });
   if ('state' in measured) return { outcome: 'failed', message: measured.problem };
   const pricing = freezePricing(model, input, currency, { currencies: new Map([[currency, '1']]) });

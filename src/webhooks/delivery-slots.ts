@@ -3,7 +3,13 @@ import { makeBatcher } from '../db/batcher.ts';
 import type { Db } from '../db/database.ts';
 import { retryWhileUnavailable } from '../db/retry-while-unavailable.ts';
 import type { Clock } from '../lib/clock.ts';
-import { traceparentOf, type DeliveryAttempt, type DeliveryRef, type DeliveryState, type DueAttempt } from './delivery.ts';
+import {
+  traceparentOf,
+  type DeliveryAttempt,
+  type DeliveryRef,
+  type DeliveryState,
+  type DueAttempt,
+} from './delivery.ts';
 import { secretsAt, type Secrets } from './sign.ts';
 
 /** An attempt that has its slot: what to send, and the claim under which it may be ended. */

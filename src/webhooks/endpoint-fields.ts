@@ -147,6 +147,9 @@ function readPairs(value: unknown): readonly string[] | null {
   const fits = ([name, text]: [string, unknown]) =>
     name.length <= 64 && typeof text === 'string' && text.length <= 512 && !`${name}${text}`.includes('\0');
   if (!pairs || pairs.length > pairs_max || !pairs.every(fits))
-    throw invalidValue('filters.metadata', `must be an object of at most ${pairs_max} texts, as the metadata of a task is.`);
+    throw invalidValue(
+      'filters.metadata',
+      `must be an object of at most ${pairs_max} texts, as the metadata of a task is.`,
+    );
   return pairs.length === 0 ? null : pairs.map((pair) => JSON.stringify(Object.fromEntries([pair])).slice(1, -1));
 }

@@ -12,7 +12,6 @@ import { no_mail_domain } from './login-rules.ts';
 
 const day_ms = 86_400_000;
 
-
 /** Writes down that a person says that this address is theirs. Returns the token of the link that proves it. */
 export async function claimEmail(db: Queryable, user_id: string, email: string, now: Date): Promise<string> {
   const token = randomBytes(32).toString('base64url');

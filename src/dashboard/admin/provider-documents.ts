@@ -110,7 +110,8 @@ function modelIn(body: SessionCall['body']): DocumentModel {
   const kind = texts.oneOf('kind', kinds.filter(isMediaKind));
   const name = texts.optionalText('name', 200);
   const fields: unknown = body?.['fields'];
-  if (!Array.isArray(fields) || fields.length > fields_max) throw invalidField('fields', `Tick at most ${fields_max} fields.`);
+  if (!Array.isArray(fields) || fields.length > fields_max)
+    throw invalidField('fields', `Tick at most ${fields_max} fields.`);
   return { id: texts.text('id', 100), ...(name !== undefined && { name }), kind, fields: fields.map(fieldIn) };
 }
 

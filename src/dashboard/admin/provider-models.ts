@@ -182,7 +182,8 @@ export function priceIn(value: unknown, model: string, field: 'price' | 'list_pr
     const { unit, amount, per } = isRecord(row) ? row : {};
     const own_unit = units.find((each): each is Unit => each === unit);
     const is_count = typeof per === 'number' && Number.isSafeInteger(per) && per >= 1 && per <= 1_000_000_000;
-    if (own_unit === undefined || !is_count) throw invalidField(field, `The price of ${model} is for no unit that there is.`);
+    if (own_unit === undefined || !is_count)
+      throw invalidField(field, `The price of ${model} is for no unit that there is.`);
     if (typeof amount !== 'string' || !amount_form.test(amount))
       throw invalidField(field, `The price of ${model} must be a decimal such as 0.25; 0 makes it free.`);
     return { unit: own_unit, amount, per };
@@ -213,7 +214,8 @@ async function listedRows(
     const chosen_kind = kind ?? listed?.kind;
     if (chosen_kind === undefined || (!listed && kind === undefined))
       throw invalidField('models', `${upstream_model} is not in the provider's list, or of no kind that can be added.`);
-    if (!listed && hasWholeList(provider)) throw invalidField('models', `${upstream_model} is not in the provider's list.`);
+    if (!listed && hasWholeList(provider))
+      throw invalidField('models', `${upstream_model} is not in the provider's list.`);
     const model = listed ?? unlistedModel(upstream_model, kind ?? 'chat');
     const entry = model.entry(namingOf(provider), chosen_kind);
     if (!entry) throw invalidField('models', `${upstream_model} cannot be added as a model of kind ${chosen_kind}.`);

@@ -12,7 +12,10 @@ import { isFileField, seed_fields, withValues, type Target } from './workflow.ts
 export type FieldAssignment = Target & { input_field: string | undefined; value: Exclude<Json, object> | InputFile };
 
 /** Returns the values that the input of a run sets. Throws InputRefused, and NotStarted for a field that sets nothing. */
-export function assign(plan: Plan, { input, files = new Map() }: Pick<RunRequest, 'input' | 'files'>): FieldAssignment[] {
+export function assign(
+  plan: Plan,
+  { input, files = new Map() }: Pick<RunRequest, 'input' | 'files'>,
+): FieldAssignment[] {
   return Object.entries(input).flatMap(([input_field, value]) => {
     if (value === null) return [];
     const setting = plan.inputs.get(input_field);
@@ -40,7 +43,8 @@ function valuesOf(setting: Setting, input_field: string, value: Json): (Target &
   if ('targets' in setting) {
     const { targets } = setting;
     if (!Array.isArray(value)) return targets.map((target) => ({ ...target, value }));
-    if (value.length > targets.length) throw refusedField(input_field, `takes at most ${counted(targets.length, 'item')}.`);
+    if (value.length > targets.length)
+      throw refusedField(input_field, `takes at most ${counted(targets.length, 'item')}.`);
     return targets.slice(0, value.length).map((target, index) => ({ ...target, value: value[index] ?? '' }));
   }
   const [, width, height] = /^(\d{1,5})[x×*](\d{1,5})$/i.exec(typeof value === 'string' ? value.trim() : '') ?? [];
@@ -81,7 +85,11 @@ export function randomSeeds(plan: Plan, assigned: readonly FieldAssignment[], ta
 }
 
 /** The workflow of a run. `nameOf`: the name of an uploaded file on the machine. */
-export function promptOf(plan: Plan, assigned: readonly FieldAssignment[], nameOf: (file: InputFile) => string): JsonObject {
+export function promptOf(
+  plan: Plan,
+  assigned: readonly FieldAssignment[],
+  nameOf: (file: InputFile) => string,
+): JsonObject {
   const values = assigned.map(({ node, field, value }) => ({
     node,
     field,
