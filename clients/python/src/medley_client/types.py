@@ -123,8 +123,8 @@ class Model(_ModelAlways, total=False):
     retires: str
     #: The model to use instead.
     replaced_by: str
-    #: Of an alias: the models behind it; each conversation stays with one. Prices are those of the most expensive one, limits
-    #: and capabilities those that all have.
+    #: Of an alias: the models behind it; each conversation stays with one. Prices are those of the most expensive
+    #: one, limits and capabilities those that all have.
     models: list[str]
 
 
