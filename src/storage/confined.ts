@@ -5,12 +5,20 @@ import { getCompileCacheDir } from 'node:module';
 import { dirname, extname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-/** Folders that the process may load: this package, and the packages beside it or behind a link. */
-function ownFolders(): string[] {
+/**
+ * Paths that the process may load: our code, and the packages below it, beside it or behind a link. Not the folder around
+ * them, which has the data of whoever starts the service there.
+ */
+function ownCode(): string[] {
   const folder = fileURLToPath(new URL('../../', import.meta.url));
   const [modules_folder = ''] = /^.*?[\\/]node_modules[\\/]/.exec(folder) ?? [];
   const within = join(folder, 'node_modules');
-  return [folder, modules_folder, existsSync(within) ? realpathSync(within) : ''].filter((path) => path !== '');
+  const folders = [
+    fileURLToPath(new URL('../', import.meta.url)),
+    ...(modules_folder === '' ? [] : [modules_folder]),
+    ...(existsSync(within) ? [within, realpathSync(within)] : []),
+  ];
+  return [join(folder, 'package.json'), ...folders.map((path) => join(path, '/'))];
 }
 
 /**
@@ -23,16 +31,21 @@ export async function startConfined(module: URL): Promise<ChildProcess> {
   const source = fileURLToPath(module);
   const file = source.replace(/\.ts$/, extname(import.meta.url)); // `.js` once published
   const compiled = getCompileCacheDir(); // with it, loading takes half as long
-  const readable = [...ownFolders(), ...(compiled === undefined ? [] : [dirname(compiled)])];
+  const readable = [
+    ...ownCode(),
+    join(dirname(file), '/'),
+    ...(compiled === undefined ? [] : [join(dirname(compiled), '/')]),
+  ];
   const flags = [
     '--permission',
     '--allow-addons', // sharp is one
     '--allow-worker',
-    ...readable.map((folder) => `--allow-fs-read=${join(folder, '/')}`),
+    ...readable.map((path) => `--allow-fs-read=${path}`),
   ];
   const [program = process.execPath, ...words] = [...(await withoutNetwork()), process.execPath];
   return fork(file, {
     execPath: program,
+    cwd: dirname(file), // Node 26 lets a thread read all of it
     execArgv: [...words, ...flags],
     env: compiled === undefined ? {} : { NODE_COMPILE_CACHE: dirname(compiled) },
     serialization: 'advanced',

@@ -7,7 +7,7 @@ import { isMainThread, parentPort, Worker } from 'node:worker_threads';
 
 // What a process of confined.test.ts tries, and a thread of it; answers what came of each.
 
-export type Attempts = Record<'read' | 'write' | 'connect' | 'spawn' | 'environment' | 'interfaces', string>;
+export type Attempts = Record<'read' | 'beside' | 'write' | 'connect' | 'spawn' | 'environment' | 'interfaces', string>;
 
 function attempt(work: () => unknown): string {
   try {
@@ -20,6 +20,7 @@ function attempt(work: () => unknown): string {
 function attemptAll(): Promise<Attempts> {
   const attempts = {
     read: attempt(() => readFileSync('/etc/passwd').length),
+    beside: attempt(() => readFileSync(new URL('../../README.md', import.meta.url)).length),
     write: attempt(() => writeFileSync(join(tmpdir(), 'medley-confined'), 'x')),
     spawn: attempt(() => spawnSync('true').status),
     environment: attempt(() => Object.keys(process.env).filter((name) => !name.startsWith('NODE_'))),
