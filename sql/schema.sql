@@ -503,6 +503,7 @@ create table chat_calls (
   metadata jsonb,
   price_id text,
   error_message text,
+  recorded_at timestamptz,
   constraint chat_calls_pkey PRIMARY KEY (account_id, id),
   constraint chat_calls_cache_write_1h_tokens_check CHECK ((cache_write_1h_tokens >= 0)),
   constraint chat_calls_cache_write_tokens_check CHECK ((cache_write_tokens >= 0)),
@@ -519,6 +520,7 @@ CREATE INDEX chat_calls_failed_by_time ON chat_calls USING btree (created_at, st
 CREATE INDEX chat_calls_failed_of_words ON chat_calls USING gin (((call_words(account_id, end_user, metadata, error_type, status) || message_words(account_id, error_message)))) WITH (fastupdate=off) WHERE (error_message IS NOT NULL);
 CREATE INDEX chat_calls_gone_wrong ON chat_calls USING btree (created_at) WHERE ((status >= 500) OR (jsonb_array_length(attempts) > 1));
 CREATE INDEX chat_calls_of_words ON chat_calls USING gin (call_words(account_id, end_user, metadata, error_type, status)) WITH (fastupdate=off) WHERE ((end_user IS NOT NULL) OR (metadata IS NOT NULL) OR (status >= 400));
+CREATE INDEX chat_calls_recorded_late ON chat_calls USING btree (recorded_at) WHERE (recorded_at IS NOT NULL);
 
 create table chat_contents (
   account_id text not null,

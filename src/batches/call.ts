@@ -265,7 +265,7 @@ export async function bookAnswered(parts: LineParts, { account_id, id }: BatchNa
       upstream: upstream && readUse(upstream),
     });
     if (settled.is_journaled) continue; // it stays as it is until that has happened
-    await insertRecord(parts.db, record, { cost: settled.charged, upstream_cost: settled.upstream_cost });
+    await insertRecord(parts, record, { cost: settled.charged, upstream_cost: settled.upstream_cost });
     await noteBooked(parts.db, { account_id, id, number });
   }
 }

@@ -3,9 +3,20 @@ import { holdOf, upstreamCostOf } from '../money/books.ts';
 import type { Rule, Walk } from '../money/rule.ts';
 import { task_rules } from '../tasks/books.ts';
 
-const walk: Walk = { table: 'chat_calls', time: 'created_at', rows: 20_000 };
+/**
+ * By when they were written: a call that took long, or whose record was in a journal, began before the last check. Without
+ * conditions both indexes are read in their order.
+ */
+const walk: Walk = {
+  table: '(select created_at as at from chat_calls union all select recorded_at from chat_calls) c',
+  time: 'at',
+  rows: 20_000,
+};
 
-const calls_of_part = `(select * from chat_calls where created_at > $1::timestamptz and created_at <= $2::timestamptz)`;
+/** Each call once. */
+const calls_of_part = `(
+  select * from chat_calls where recorded_at is null and created_at > $1::timestamptz and created_at <= $2::timestamptz
+  union all select * from chat_calls where recorded_at > $1::timestamptz and recorded_at <= $2::timestamptz)`;
 
 /** Rules about chat calls for `medley books`. */
 const chat_rules: readonly Rule[] = [

@@ -91,9 +91,8 @@ export function writeRecord(parts: RecordParts, priced: PricedRequest, finished:
   countCall(parts.metrics, priced, finished);
   keepPrice(parts, priced.pricing);
   const end = parts.begin();
-  const writing = finished.is_journaled
-    ? writeDown(parts, [row], true).catch(() => writerOf(parts.db).write(row))
-    : writerOf(parts.db, (rows) => writeDown(parts, rows, false)).write(row);
+  const write = () => writerOf(parts).write(row);
+  const writing = finished.is_journaled ? writeDown(parts, [row], true).catch(write) : write();
   return writing.then(end, (error: unknown) => {
     end();
     const { request_id } = priced;
@@ -199,34 +198,30 @@ const linger_ms = 50;
 
 type Writer = {
   write(row: Row): Promise<unknown>;
-  journal: ((rows: readonly Row[]) => Promise<void>) | undefined;
   /** The write of the last record: records are written in the order in which their calls end. */
   newest: Promise<unknown>;
 };
 
 const writers = new WeakMap<Db, Writer>();
 
-function writerOf(db: Db, journal?: Writer['journal']): Writer {
-  const existing = writers.get(db);
-  if (existing) {
-    existing.journal ??= journal;
-    return existing;
-  }
+function writerOf(parts: RecordParts): Writer {
+  const existing = writers.get(parts.db);
+  if (existing) return existing;
   const batcher = makeBatcher<Row, undefined>({
     together: async (rows) => {
-      const write = () => insertRecords(db, rows);
+      const write = () => insertRecords(parts, rows);
       // A database that is away keeps nobody: from the disk they are written when it is back.
       await write().catch(async (error: unknown) => {
         if (!isUnavailable(error)) throw error;
-        await (writer.journal?.(rows) ?? Promise.reject(error)).catch(() => retryWhileUnavailable(write));
+        await writeDown(parts, rows, false).catch(() => retryWhileUnavailable(write));
       });
       return rows.map(() => undefined);
     },
     linger_ms,
   });
   const write = (row: Row) => (writer.newest = batcher(row));
-  const writer: Writer = { write, journal, newest: Promise.resolve() };
-  writers.set(db, writer);
+  const writer: Writer = { write, newest: Promise.resolve() };
+  writers.set(parts.db, writer);
   return writer;
 }
 
@@ -242,7 +237,7 @@ const columns = `id, model, style, stream, status, error_type, error_message, fi
 export async function findRecord(db: Db, account_id: string, id: string): Promise<KeyedRecord | undefined> {
   const written = await selectRecord(db, account_id, id);
   if (written) return written;
-  await writerOf(db).newest.catch(() => undefined);
+  await writers.get(db)?.newest.catch(() => undefined);
   return selectRecord(db, account_id, id);
 }
 

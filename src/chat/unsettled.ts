@@ -119,7 +119,7 @@ async function replayOne(parts: ReplayParts, { at, body }: JournalEntry): Promis
   const entry = body as Unsettled | Unrecorded;
   if (entry.kind === 'end') return replayEnd(parts, entry);
   const closed = entry.is_unsettled ? await closedOf(parts, entry, at) : undefined;
-  await insertRecord(parts.db, entry.record, closed && { cost: closed.charged, upstream_cost: closed.upstream_cost });
+  await insertRecord(parts, entry.record, closed && { cost: closed.charged, upstream_cost: closed.upstream_cost });
 }
 
 /** The end that this record waits for is in the journal of another process, which has not settled it yet. */

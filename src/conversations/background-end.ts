@@ -91,7 +91,7 @@ export async function finishEnded(parts: EndParts, row: BackgroundRow): Promise<
     charge: charge ? { ...charge, cost: BigInt(charge.cost) } : undefined,
     upstream: upstream ? readUse(upstream) : undefined,
   });
-  if (record) await insertRecord(parts.db, record, { cost: settled.charged, upstream_cost: settled.upstream_cost });
+  if (record) await insertRecord(parts, record, { cost: settled.charged, upstream_cost: settled.upstream_cost });
   const stored = await readBackgroundResponse(parts, row);
   const is_answer = row.status === 'completed' || row.status === 'incomplete';
   if (stored && is_answer) {

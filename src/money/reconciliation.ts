@@ -6,7 +6,7 @@ export type BooksCheck = BooksReport & { started_at: Date; ended_at: Date; is_fu
 
 /**
  * Time before the start of the last check that the next one looks at again: what was being written then, by clocks of
- * nodes that may be behind. A record of a chat call is as old as its call.
+ * nodes that may be behind. A record of a chat call counts as old as its call for up to five minutes (chat/record-row.ts).
  */
 const overlap_ms = 10 * 60_000;
 

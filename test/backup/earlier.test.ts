@@ -131,8 +131,8 @@ it('a backup of the version before the baseline is restored row by row, with exa
   const calls = backed_up.get('public.chat_calls') ?? [];
   backed_up.set(
     'public.chat_calls',
-    calls.map((line) => `${line}\t\\N\t\\N\t\\N\t\\N\t\\N`),
-  ); // the tools of a call, its end user, metadata, prices and error message
+    calls.map((line) => `${line}\t\\N\t\\N\t\\N\t\\N\t\\N\t\\N`),
+  ); // the tools of a call, its end user, metadata, prices, error message and late record
   backed_up.set('public.files', backed_up.get('public.files')?.map((line) => `${line}\t\\N\t\\N`) ?? []); // name, sha256
   const deliveries = backed_up.get('public.deliveries')?.map((line) => `${line}\t\\N\t\\N\t\\N\tf`) ?? [];
   backed_up.set('public.deliveries', deliveries); // the place in a trace, the endpoint, its event, whether it is replayed

@@ -81,6 +81,7 @@ test('each value of a record is in the column of its name', async () => {
     upstream_cost: null,
     currency: 'USD',
     price_id: expect.stringMatching(/^[\w-]{22}$/),
+    recorded_at: null,
   });
   const created_ms = created_at instanceof Date ? created_at.getTime() : NaN;
   expect(created_ms).toBeGreaterThan(before - 5_000);

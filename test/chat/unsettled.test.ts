@@ -230,7 +230,7 @@ test('a record whose end another process still has to settle releases no hold, a
     kind: 'chat',
     expires_in_ms: 3_600_000,
   });
-  const record = { ...row?.record, id: ref, cost: '2010000' };
+  const record = { ...row?.record, created_at: String(row?.record['created_at']), id: ref, cost: '2010000' };
   await app.journal.write([unrecordedEntry(app.clock, { account_id, ref, is_unsettled: true, record })]);
 
   expect(await replayJournal(app)).toBe(0);

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { makeBigAccount, type BigAccount } from '../../bench/big-account.ts';
 import { service_rules } from '../../src/chat/books.ts';
+import { insertRecord, insertRecords, type StoredRecord } from '../../src/chat/record-row.ts';
 import { lastCheck, reconcile } from '../../src/money/reconciliation.ts';
 import { testDatabase, type TestDatabase } from '../helpers/database.ts';
 
@@ -52,6 +53,33 @@ test('a check of the books is read in parts and saved with what it found; the ne
   for (const minutes of [4, 60, 600]) expect(await check(minutes)).toMatchObject({ ok: false, difference: '0.000001' });
   await damage('last', -1);
   expect(await check(601)).toMatchObject({ ok: true });
+});
+
+test.each([
+  { by: 'its own node', begin: 700, write: insertRecords },
+  {
+    by: 'whoever reads a journal',
+    begin: 800,
+    write: (parts: Parameters<typeof insertRecord>[0], [record]: StoredRecord[]) =>
+      record ? insertRecord(parts, record) : Promise.reject(new Error('there is no record')),
+  },
+])('a record that $by writes long after its call began is looked at by the next check', async ({ begin, write }) => {
+  const { db } = database;
+  expect(await check(begin)).toMatchObject({ ok: true });
+  const [row] = await db.query<{ record: StoredRecord & { id: string } }>(
+    `delete from chat_calls where id = (select id from chat_calls where cost > 0 order by id limit 1)
+      returning to_jsonb(chat_calls) as record`,
+  );
+  const { record } = row ?? {};
+  if (!record) throw new Error('there is no record');
+  await write({ db, clock: at(begin + 1) }, [{ ...record, cost: Number(record['cost']) + 1 }]);
+  expect(await check(begin + 5)).toMatchObject({
+    ok: false,
+    difference: '0.000001',
+    findings: [{ subject: `${big.account_id} ${record.id}`, detail: 'hold settled' }],
+  });
+  await db.query('update chat_calls set cost = cost - 1 where id = $1', [record.id]);
+  expect(await check(begin + 10)).toMatchObject({ ok: true });
 });
 
 test('old checks are forgotten, but the last good one', async () => {
