@@ -1,5 +1,5 @@
 import { createReadStream, createWriteStream } from 'node:fs';
-import { access, mkdir, readdir, rm, statfs } from 'node:fs/promises';
+import { access, mkdir, readdir, rm, stat, statfs } from 'node:fs/promises';
 import { dirname, join, relative, sep } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { Readable } from 'node:stream';
@@ -27,7 +27,24 @@ export type BackupPlace = {
 /** Opens the place that `to` names: a folder, or `s3://BUCKET/PREFIX` by the settings of the bucket of files, if there is one. */
 export async function openPlace(to: string, storage: StorageSettings, data_dir: string): Promise<BackupPlace> {
   if (!to.startsWith('s3://')) return folderPlace(to);
-  return bucketPlace(await openBucket(to, storage), join(data_dir, 'backup-being-sent'));
+  return bucketPlace(await openBucket(to, storage), unsentIn(data_dir));
+}
+
+function unsentIn(data_dir: string): string {
+  return join(data_dir, 'backup-being-sent');
+}
+
+/** Longer than a backup may take (`backup_ms_max` of worker.ts). */
+const leftover_ms = 25 * 3_600_000;
+
+/** Removes what is left of backups whose process on this machine was killed: the next one may be made by another machine. */
+export async function sweepUnsent(data_dir: string): Promise<void> {
+  const folder = unsentIn(data_dir);
+  for (const name of await readdir(folder).catch(() => [])) {
+    const path = join(folder, name);
+    const stats = await stat(path).catch(() => undefined);
+    if (stats && stats.mtimeMs < Date.now() - leftover_ms) await rm(path, { recursive: true, force: true });
+  }
 }
 
 function folderPlace(to: string): BackupPlace {
@@ -123,8 +140,9 @@ async function sendAll(bucket: Bucket, id: string, folder: string): Promise<void
   const isManifest = (path: string) => path === join(folder, manifest_name);
   for (const path of paths.toSorted((a, b) => Number(isManifest(a)) - Number(isManifest(b)))) {
     const name = `${id}/${relative(folder, path).split(sep).join('/')}`;
-    const intake = new Intake(createReadStream(path), Number.MAX_SAFE_INTEGER);
-    await uploadObject(bucket, objectOf(bucket, name), 'application/octet-stream', intake);
+    const { size } = await stat(path);
+    const intake = new Intake(createReadStream(path), size);
+    await uploadObject(bucket, objectOf(bucket, name), 'application/octet-stream', intake, size);
   }
 }
 

@@ -6,8 +6,11 @@ import { parseKey } from '../key.ts';
 import { mediaType } from '../media-types.ts';
 import type { Bucket } from './bucket.ts';
 
-/** The least that S3 takes, and all of one size, as some servers demand: 10,000 of them are 50 GB. */
-const part_bytes = 5 * 2 ** 20;
+/** The least that S3 takes. */
+const part_bytes_min = 5 * 2 ** 20;
+
+/** The most that S3 takes. With the least size they are 52 GB, far more than any file of a caller's may have. */
+const parts_max = 10_000;
 
 /** A bucket that is away need not keep whoever cleans up. */
 const abort_ms = 5_000;
@@ -21,14 +24,17 @@ export async function upload(bucket: Bucket, key: string, intake: Intake): Promi
   await uploadObject(bucket, bucket.object(key), content_type, intake);
 }
 
-/** The same for an object that is no file of a caller's. */
+/** The same for an object that is no file of a caller's; `size_bytes`: at most, where it may need more than 10,000 parts. */
 export async function uploadObject(
   bucket: Bucket,
   object: { Bucket: string; Key: string },
   content_type: string,
   intake: Intake,
+  size_bytes = 0,
 ): Promise<void> {
-  const parts = partsOf(intake.chunks());
+  // All of one size, as some servers demand. Three of them are in memory.
+  const part_bytes = Math.max(part_bytes_min, Math.ceil(size_bytes / parts_max));
+  const parts = partsOf(intake.chunks(), part_bytes);
   const { value: first = Buffer.alloc(0) } = await parts.next();
   const target = { ...object, ContentType: content_type, ...encryptionOf(bucket) };
   if (first.length < part_bytes) {
@@ -104,7 +110,7 @@ async function sendAll(
 }
 
 /** The bytes in buffers of `part_bytes`, the last one shorter. None, if there are no bytes. */
-async function* partsOf(chunks: AsyncGenerator<Buffer>): AsyncGenerator<Buffer, undefined> {
+async function* partsOf(chunks: AsyncGenerator<Buffer>, part_bytes: number): AsyncGenerator<Buffer, undefined> {
   let pending: Buffer[] = [];
   let pending_bytes = 0;
   for await (let chunk of chunks) {

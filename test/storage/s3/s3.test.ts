@@ -3,11 +3,13 @@ import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { parseKey } from '../../../src/storage/key.ts';
+import { Intake } from '../../../src/storage/intake.ts';
+import { uploadObject } from '../../../src/storage/s3/upload.ts';
 import type { Storage } from '../../../src/storage/storage.ts';
 import { read, same, storageConformance } from '../conformance.ts';
 import { newKey } from '../samples.ts';
 import { S3Imitation, type Fault, type Operation } from './imitation.ts';
-import { impatient, openInImitation } from './subject.ts';
+import { bucketOf, impatient, openInImitation } from './subject.ts';
 
 storageConformance('A bucket', async () => {
   const imitation = await S3Imitation.start();
@@ -102,6 +104,22 @@ describe('a bucket', () => {
     expect(pulled).toBe(60);
     expect(ahead_max).toBeLessThanOrEqual(15 * 2 ** 20);
   });
+});
+
+test('an object of a stated size is sent in parts of one size, of which 10,000 suffice', async () => {
+  const bucket = await bucketOf(imitation);
+  const send = async (name: string, size_bytes?: number) => {
+    const object = { Bucket: imitation.bucket, Key: `backups/${name}` };
+    const intake = new Intake(Buffer.alloc(14_000_000, 7), 14_000_000);
+    await uploadObject(bucket, object, 'application/octet-stream', intake, size_bytes);
+    return imitation.objects.get(object.Key)?.etag;
+  };
+  const ending = (parts: number) => expect.stringMatching(new RegExp(`-${parts}"$`));
+  // The end of its tag is the number of its parts: of 7 MB each, where 70 GB are to come, and else of 5 MiB.
+  expect(await send('of-70-gb', 70_000_000_000)).toEqual(ending(2));
+  expect(await send('small', 14_000_000)).toEqual(ending(3));
+  expect(await send('of-a-caller')).toEqual(ending(3));
+  bucket.client.destroy();
 });
 
 describe('a bucket in trouble', () => {

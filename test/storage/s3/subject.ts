@@ -1,6 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Semaphore } from '../../../src/concurrency/semaphore.ts';
+import { Bucket } from '../../../src/storage/s3/bucket.ts';
 import { openS3Storage } from '../../../src/storage/s3/s3.ts';
 import type { BucketSettings } from '../../../src/storage/settings.ts';
 import type { S3Imitation } from './imitation.ts';
@@ -17,12 +18,23 @@ export async function openInImitation(
   settings: Partial<BucketSettings> = {},
   limits = timeouts,
 ) {
-  const { bucket, endpoint, keys } = imitation;
-  const credentials = { accessKeyId: keys.access_key_id, secretAccessKey: keys.secret_access_key };
   return openS3Storage(
-    { bucket, endpoint, prefix: 'tests/', force_path_style: true, links: 'through', ...settings },
-    { credentials, timeouts: limits, uploads: new Semaphore({ name: 'Uploads', bound: 4 }) },
+    { ...settingsOf(imitation), ...settings },
+    { credentials: credentialsOf(imitation), timeouts: limits, uploads: new Semaphore({ name: 'Uploads', bound: 4 }) },
   );
+}
+
+/** The bucket of an imitation itself. */
+export function bucketOf(imitation: S3Imitation): Promise<Bucket> {
+  return Bucket.open(settingsOf(imitation), credentialsOf(imitation), timeouts);
+}
+
+function settingsOf({ bucket, endpoint }: S3Imitation): BucketSettings {
+  return { bucket, endpoint, prefix: 'tests/', force_path_style: true, links: 'through' };
+}
+
+function credentialsOf({ keys }: S3Imitation) {
+  return { accessKeyId: keys.access_key_id, secretAccessKey: keys.secret_access_key };
 }
 
 /** The `storage:` of a medley.yaml for an imitation, whose keys are written into `folder`. */
