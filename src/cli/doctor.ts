@@ -12,7 +12,7 @@ import type { Config } from '../config.ts';
 import { clockSkew } from '../db/clock.ts';
 import type { ContentKeys } from '../db/content.ts';
 import type { Db } from '../db/database.ts';
-import { appliedMigrations, pendingMigrations } from '../db/migrate.ts';
+import { appliedMigrations, brokenIndexes, pendingMigrations } from '../db/migrate.ts';
 import { systemClock, type Clock } from '../lib/clock.ts';
 import { counted } from '../lib/counted.ts';
 import type { Guard } from '../net/guard.ts';
@@ -88,10 +88,13 @@ const examinations: Record<string, Examine> = {
     const [row] = rows;
     const durable = row?.fsync === 'on' && row.sync !== 'off';
     const place = app.config.database_url === undefined ? ` in ${row?.place ?? app.config.data_dir}` : '';
-    return {
-      ok: durable,
-      detail: `${row?.version.split(' on ')[0]}${place}, ${durable ? 'durable' : 'NOT durable: fsync or synchronous_commit is off'}`,
-    };
+    const broken = await brokenIndexes(app.db);
+    const details = [
+      `${row?.version.split(' on ')[0]}${place}`,
+      durable ? 'durable' : 'NOT durable: fsync or synchronous_commit is off',
+      ...(broken.length > 0 ? [`indexes that are being made, or could not be: ${broken.join(', ')}`] : []),
+    ];
+    return { ok: durable && broken.length === 0, detail: details.join(', ') };
   },
   clock: async (app) => {
     const skew_ms = await clockSkew(app.db, systemClock);

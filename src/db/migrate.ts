@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { withConnection, type Db } from './database.ts';
+import { withConnection, type Db, type Queryable } from './database.ts';
 import { applyFunctions } from './functions.ts';
 import { readMigrations, type Migration } from './sql-files.ts';
 import { earlier_migrations, version_before } from './taken-over.ts';
@@ -70,6 +70,7 @@ export async function applyMigrations(client: pg.Client, migrations: readonly Mi
   const is_taken_over = checkEarlier(rows);
   for (const row of rows) if (!isEarlier(row)) checkKnown(row, migrations);
   const missing = migrations.filter((migration) => !rows.some(({ number }) => number === migration.number));
+  refuseBroken((await client.query<{ name: string }>(broken_indexes, [indexesOf(missing)])).rows);
   for (const migration of missing) {
     if (!is_taken_over || migration.number !== baseline) await client.query(migration.sql);
     const { number, name, checksum } = migration;
@@ -112,6 +113,29 @@ function checkKnown(row: NumberedName, migrations: readonly NumberedName[]): voi
   if (ours.checksum !== row.checksum) {
     throw new MigrationError(`Migration ${ours.name} has been changed since it was applied; add a new file instead.`);
   }
+}
+
+/** Indexes that are being made, or that were to be made beside the service (`concurrently`) and could not: of these names, or all. */
+const broken_indexes = `select c.relname as name from pg_index i join pg_class c on c.oid = i.indexrelid
+  where not i.indisvalid and pg_table_is_visible(c.oid) and ($1::text[] is null or c.relname = any($1)) order by 1`;
+
+/** Lists the indexes that serve no statement: one is being made, or making it has failed. */
+export async function brokenIndexes(db: Queryable): Promise<string[]> {
+  return (await db.query<{ name: string }>(broken_indexes, [null])).map(({ name }) => name);
+}
+
+/** Returns the names of the indexes that these migrations leave as they are where they are there. */
+function indexesOf(migrations: readonly Migration[]): string[] {
+  const statement = /^create (?:unique )?index if not exists (\w+)/gm;
+  return migrations.flatMap(({ sql }) => [...sql.matchAll(statement)].map(([, name = '']) => name));
+}
+
+/** Throws MigrationError: `if not exists` would take such an index for made, and nobody would make it any more. */
+function refuseBroken([index]: readonly { name: string }[]): void {
+  if (!index) return;
+  throw new MigrationError(
+    `The index ${index.name} is there, but is not complete: "create index concurrently" still runs, or has failed. Wait for its end, or remove the index (drop index concurrently ${index.name}) and make it again; then start.`,
+  );
 }
 
 /**
@@ -175,6 +199,7 @@ export async function compareMigrations(
     const is_taken_over = checkEarlier(rows);
     for (const row of rows) if (!isEarlier(row)) checkKnown(row, migrations);
     const missing = migrations.filter(({ number }) => !rows.some((row) => row.number === number));
+    refuseBroken(await db.query(broken_indexes, [indexesOf(missing)]));
     return { applied, pending: missing.filter(({ number }) => !is_taken_over || number !== baseline) };
   } catch (error) {
     if (!(error instanceof MigrationError)) throw error;

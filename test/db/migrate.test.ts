@@ -2,7 +2,13 @@ import type pg from 'pg';
 import { afterEach, describe, expect, it } from 'vitest';
 import { withConnection, type Db } from '../../src/db/database.ts';
 import { applyFunctions } from '../../src/db/functions.ts';
-import { appliedMigrations, migrate, pendingMigrations } from '../../src/db/migrate.ts';
+import {
+  appliedMigrations,
+  brokenIndexes,
+  compareMigrations,
+  migrate,
+  pendingMigrations,
+} from '../../src/db/migrate.ts';
 import { readFunctions, type FunctionFile } from '../../src/db/sql-files.ts';
 import { earlier_migrations } from '../../src/db/taken-over.ts';
 import { testDatabase, type TestDatabase, type TestDatabaseOptions } from '../helpers/database.ts';
@@ -74,6 +80,30 @@ describe('a database', () => {
     const db = await openTestDatabase();
     await db.query(`update migrations set checksum = 'x' where number = 100`);
     await expect(migrate(db)).rejects.toThrow('Migration 0100_baseline.sql has been changed since it was applied');
+  });
+
+  it('with an index that could not be made before the start is refused, and migrated once it is made again', async () => {
+    const db = await openTestDatabase();
+    const name = '0275_failed_calls_by_time.sql';
+    await db.query(`insert into chat_calls (account_id, id, key_id, model, style, stream, status, attempts, input_tokens,
+        cached_input_tokens, cache_write_tokens, output_tokens, reasoning_tokens, counted_here, cost, currency, total_ms, created_at)
+      select 'acct_1', 'req_' || n, 'key_1', 'm', 'completions', false, 500, '[]', 0, 0, 0, 0, 0, false, 0, 'USD', 1, now()
+        from generate_series(1, 2) n`);
+    await db.query('drop index chat_calls_failed_by_time');
+    await db.query('delete from migrations where name = $1', [name]);
+    // Two equal rows end it, as a broken connection or a full disk does.
+    const making = 'create unique index concurrently chat_calls_failed_by_time on chat_calls (account_id)';
+    await expect(db.query(making)).rejects.toThrow('could not create unique index');
+    const message = 'The index chat_calls_failed_by_time is there, but is not complete';
+    await expect(migrate(db)).rejects.toThrow(message);
+    expect((await compareMigrations(db)).problem).toContain(message);
+    expect(await brokenIndexes(db)).toEqual(['chat_calls_failed_by_time']);
+    await db.query('drop index concurrently chat_calls_failed_by_time');
+    await db.query(
+      'create index concurrently chat_calls_failed_by_time on chat_calls (created_at, status, error_type) where status >= 400',
+    );
+    expect(await migrate(db)).toEqual([name]);
+    expect(await brokenIndexes(db)).toEqual([]);
   });
 
   it('that two processes migrate at once is migrated by one of them', async () => {
