@@ -6,6 +6,7 @@ import type { Db } from '../db/database.ts';
 import { findFile, type CallerFile } from '../files/files.ts';
 import type { Clock } from '../lib/clock.ts';
 import { readBytes } from '../lib/read-bytes.ts';
+import { tooManyLarge } from '../limits/body-memory.ts';
 import type { Storage } from '../storage/storage.ts';
 import type { CallerCodec } from '../styles/codec.ts';
 import { isObject, mistake } from '../styles/fields.ts';
@@ -27,12 +28,16 @@ const file_bytes_max = 20_971_520;
 /** The size of all files of a request together, as of those behind links. */
 const files_bytes_max = 67_108_864;
 
-/** `caller`: absent of a request that was accepted before. */
+/** Time that a caller waits for memory, as of bodies. */
+const wait_ms = 10_000;
+
+/** `caller`: absent of a request that was accepted before, which waits until others have ended. */
 type Sent = { account_id: string; caller?: Caller; body: Record<string, unknown> | undefined; gone: AbortSignal };
 
 /**
  * Returns a body with the caller's uploaded files in place of their ids, whose memory is taken until the request's is let
- * go; undefined if it names none. Rejects with ApiError 400 naming the field of a file that is not there, or too much.
+ * go; undefined if it names none. Rejects with ApiError 400 naming the field of a file that is not there, or too much;
+ * 429 to a caller for whom there is no memory in time.
  */
 export async function withUploads(
   parts: UploadParts,
@@ -46,8 +51,9 @@ export async function withUploads(
   if (uploads.length === 0) return undefined;
   const files = await findAll(parts, { account_id, caller }, uploads);
   const weight = [...files.values()].reduce((sum, { size_bytes }) => sum + Number(size_bytes), 0);
-  const permit = await parts.limits.link_memory.acquire(account_id, { weight, signal: gone });
-  if (!permit) throw gone.reason;
+  const waiting = { weight, signal: gone, ...(caller && { timeout_ms: wait_ms }) };
+  const permit = await parts.limits.link_memory.acquire(account_id, waiting);
+  if (!permit) throw gone.aborted ? gone.reason : tooManyLarge();
   memory.add(() => permit.release());
   const read = new Map<string, UploadedFile>();
   for (const upload of uploads) {

@@ -13,6 +13,11 @@ export async function acquireBodyMemory(
   const permit = await quota.acquire(sender, { weight: bytes, timeout_ms, signal });
   if (permit && !signal.aborted) return permit;
   permit?.release(); // both in one turn: nobody will say any more that it is over
+  throw tooManyLarge();
+}
+
+/** The error of a request that finds no memory in its time. */
+export function tooManyLarge(): ApiError {
   const message = 'Too many large requests are in progress. Try again when one of them has ended.';
-  throw new ApiError('rate_limit', message, { headers: { 'retry-after': String(retry_after_s) } });
+  return new ApiError('rate_limit', message, { headers: { 'retry-after': String(retry_after_s) } });
 }

@@ -3,7 +3,7 @@ import Anthropic1 from 'anthropic-1';
 import OpenAI6 from 'openai-6';
 import OpenAI7 from 'openai-7';
 import { readFile } from 'node:fs/promises';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import { expectExactBooks } from '../helpers/app.ts';
 import { completion, generated, message, setStage, type Stage } from './setup.ts';
 import { response, messageItem } from './responses-streams.ts';
@@ -100,6 +100,22 @@ test.each(cells)('%s gives the bytes of uploaded files to the upstream of %s', a
   expect(sent).toContain(pdf.toString('base64'));
   expect(sent.includes(text) || sent.includes(Buffer.from(text).toString('base64'))).toBe(true);
   for (const id of Object.values(ids)) expect(sent).not.toContain(id);
+});
+
+test('a call whose files find no memory in time is refused with 429, and works when others have given theirs back', async () => {
+  const { link_memory } = stage.test.app.limits;
+  const others = link_memory.tryAcquire('acct_others', link_memory.bound);
+  const acquire = link_memory.acquire.bind(link_memory);
+  vi.spyOn(link_memory, 'acquire').mockImplementation((name, options) =>
+    acquire(name, { ...options, ...(options?.timeout_ms === 10_000 && { timeout_ms: 50 }) }),
+  );
+  const ask = () => stage.client.call('POST', '/v1/messages', { model: 'acme/oai', ...bodies.messages() });
+  const refused = await ask();
+  vi.restoreAllMocks();
+  others?.release();
+  expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '2']);
+  expect(refused.text).toContain('Too many large requests are in progress.');
+  expect((await ask()).status).toBe(200);
 });
 
 test.each(paths)('a stream gives the memory of its files back: %s', async (path) => {
