@@ -1,5 +1,5 @@
 import { appendFileSync } from 'node:fs';
-import { appendFile, mkdir, rename, stat } from 'node:fs/promises';
+import { appendFile, mkdir, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
 /** A sink of lines: of JSON, each with its line end. */
@@ -82,9 +82,32 @@ async function append(path: string, text: string, size_max: number): Promise<voi
     // Not the folders above: whoever has removed the data does not want it back.
     await mkdir(dirname(path), { mode: 0o700 }).catch(() => undefined);
   } else if (size > 0 && size + text.length > size_max) {
-    await rename(path, earlierLogFile(path));
+    await rotate(path, size_max - text.length);
   }
   await appendFile(path, text, { mode: 0o600 });
+}
+
+/** A process that has the lock for longer has died with it. */
+const lock_ms_max = 60_000;
+
+/**
+ * Makes the file the earlier one if it is larger than this, one process at a time: a second one would put the few lines of
+ * the new file in the place of all those before. Where another one is at it, nothing happens: a line more does no harm.
+ */
+async function rotate(path: string, size_bytes: number): Promise<void> {
+  const lock = `${path}.lock`;
+  try {
+    await writeFile(lock, '', { flag: 'wx', mode: 0o600 });
+  } catch {
+    const locked = await stat(lock).catch(() => undefined);
+    if (locked && locked.mtimeMs < Date.now() - lock_ms_max) await rm(lock, { force: true });
+    return;
+  }
+  try {
+    if (((await sizeOf(path)) ?? 0) > size_bytes) await rename(path, earlierLogFile(path));
+  } finally {
+    await rm(lock, { force: true });
+  }
 }
 
 async function sizeOf(path: string): Promise<number | undefined> {

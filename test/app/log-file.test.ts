@@ -1,4 +1,14 @@
-import { mkdtempSync, readFileSync, readdirSync, rmSync, statSync, symlinkSync, unlinkSync } from 'node:fs';
+import {
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  unlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
@@ -33,6 +43,36 @@ it('two files of bounded size are all that there ever is, also of two writers', 
   expect(readdirSync(join(folder, 'logs')).toSorted()).toEqual(['medley.1.log', 'medley.log']);
   for (const each of [path, earlierLogFile(path)]) expect(statSync(each).size).toBeLessThan(10_000);
   expect(JSON.parse(linesIn(path).at(-1) ?? '')).toMatchObject({ number: 1_999 });
+});
+
+it('the earlier file has what was in the full one, although several writers see at once that it is full', async () => {
+  const path = join(folder, 'medley.log');
+  const files = [openLogFile({ path, size_max: 5_000 }), openLogFile({ path, size_max: 5_000 })];
+  for (let round = 1; round <= 100; round++) {
+    const filling = `${JSON.stringify({ number: round, text: 'x'.repeat(4_950) })}\n`;
+    writeFileSync(path, filling);
+    for (const file of files) file.write(line(round));
+    await Promise.all(files.map((file) => file.flushed()));
+    expect(readFileSync(earlierLogFile(path), 'utf8').startsWith(filling)).toBe(true);
+    const rest = `${readFileSync(earlierLogFile(path), 'utf8')}${readFileSync(path, 'utf8')}`.replace(filling, '');
+    expect(rest.split('\n')).toHaveLength(files.length + 1);
+  }
+});
+
+it('a lock that a dead process left keeps no file from becoming the earlier one for longer than a minute', async () => {
+  const path = join(folder, 'medley.log');
+  const file = openLogFile({ path, size_max: 100 });
+  const [now_s, full] = [Date.now() / 1_000, 'x'.repeat(200)];
+  writeFileSync(`${path}.lock`, '');
+  utimesSync(`${path}.lock`, now_s - 120, now_s - 120);
+  writeFileSync(path, `${full}\n`);
+  for (let number = 0; number < 2; number++) {
+    file.write(line(number));
+    await file.flushed();
+  }
+  expect(linesIn(earlierLogFile(path))).toEqual([full, line(0).trimEnd()]);
+  expect(linesIn(path)).toEqual([line(1).trimEnd()]);
+  expect(readdirSync(folder).toSorted()).toEqual(['medley.1.log', 'medley.log']);
 });
 
 it('a full disk loses lines and nothing else, and the next line says how many', async () => {
