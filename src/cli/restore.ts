@@ -1,4 +1,6 @@
-import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { rmSync } from 'node:fs';
+import { mkdir, mkdtemp } from 'node:fs/promises';
+import { constants } from 'node:os';
 import { dirname } from 'node:path';
 import type { Command } from 'commander';
 import { silent, withDatabase } from '../app/data.ts';
@@ -14,6 +16,7 @@ import type { Db } from '../db/database.ts';
 import { readCommandConfig } from '../app/running.ts';
 import { openStorage } from '../app/storage.ts';
 import { counted } from '../lib/counted.ts';
+import { end_signals, type EndSignal } from '../lib/end-signals.ts';
 import { checkBooks } from '../money/books.ts';
 import { adapterFacts } from '../providers/facts.ts';
 import { adapters } from '../providers/index.ts';
@@ -37,11 +40,20 @@ async function withFetched(address: string, work: (dir: string) => Promise<Comma
   const { current } = await openCatalog({ config_file: config.config_file, ...adapterFacts(adapters) });
   await mkdir(dirname(config.data_dir), { recursive: true });
   const folder = await mkdtemp(`${config.data_dir}.restore-`);
+  const remove = () => rmSync(folder, { recursive: true, force: true });
+  // Where the command has a PostgreSQL of its own, that is stopped first and ends the process (app/data.ts).
+  const leave = (signal: EndSignal) => {
+    if (process.listenerCount(signal) === 1) process.exit(128 + constants.signals[signal]);
+  };
+  process.on('exit', remove);
+  for (const signal of end_signals) process.on(signal, leave);
   try {
     await fetchBackup(address, current.settings.storage, folder);
     return await work(folder);
   } finally {
-    await rm(folder, { recursive: true, force: true });
+    for (const signal of end_signals) process.off(signal, leave);
+    process.off('exit', remove);
+    remove();
   }
 }
 

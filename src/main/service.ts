@@ -23,6 +23,7 @@ import { armFailpoints } from '../lib/failpoint.ts';
 import { program_name } from '../lib/program-name.ts';
 import { endAfter, NoAnswer } from '../lib/time-limit.ts';
 import { startServer } from '../server.ts';
+import { watchLeftovers } from './leftovers.ts';
 import { ApiProcessEnded, isApiProcess, serveAsOneOfMany, startApiProcesses } from './processes.ts';
 import { startWorker } from '../worker.ts';
 
@@ -56,6 +57,7 @@ async function startRoles(app: App): Promise<void> {
   if (metrics_push) startMetricsPush(app, metrics_push);
   if (!isApiProcess()) await refuseUnsharedDisk(app.config, app.catalog.current.settings.storage, app.engine);
   watchDisks(app);
+  watchLeftovers(app);
   startReplay(app);
   if (role !== 'api') await startWorker(app);
   if (role === 'worker') return console.log('Medley worker is running.');

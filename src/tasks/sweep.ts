@@ -1,5 +1,4 @@
 import { live_keys } from '../queue/queue.ts';
-import { sweepSpool } from '../files/spool.ts';
 import { failpoint } from '../lib/failpoint.ts';
 import { removeAll } from '../storage/remove-all.ts';
 import { removeFiles, type TaskFileParts } from './files.ts';
@@ -9,10 +8,7 @@ import type { Task, TaskRef } from './task.ts';
 import { listGivenUp } from './throttled.ts';
 
 /** The parts of the app that sweeping takes. */
-export type SweepParts = FinishParts &
-  TaskFileParts & {
-    readonly config: { data_dir: string };
-  };
+export type SweepParts = FinishParts & TaskFileParts;
 
 /** Counts of one sweep, for the log and for tests. */
 export type Swept = { resent: number; expired: number; files_removed: number; tasks_removed: number };
@@ -107,7 +103,6 @@ export async function removeOld(
   const hasTime = () => performance.now() < stop_at_ms && !stopped?.aborted;
   const files_removed = await inBatches(hasTime, (after) => removeOldFiles(parts, after));
   const tasks_removed = await inBatches(hasTime, (after) => removeOldTasks(parts, after));
-  await sweepSpool(parts.config.data_dir);
   await parts.storage.sweepTemporaryFiles(temporary_files_ms);
   return { files_removed, tasks_removed };
 }

@@ -13,6 +13,7 @@ import { testDatabase, type TestDatabase } from '../helpers/database.ts';
 import { S3Imitation } from '../storage/s3/imitation.ts';
 import { storageYaml } from '../storage/s3/subject.ts';
 import { connected, fill, quiet, scratch, yaml } from './setup.ts';
+import { signal } from '../queue/engine.ts';
 import { startReceiver, type Receiver } from '../helpers/receiver.ts';
 
 const hour_ms = 3_600_000;
@@ -309,6 +310,27 @@ describe('backups in a bucket', () => {
     } finally {
       await other.stop();
     }
+  });
+
+  it('leave nothing beside the data folder when Ctrl-C ends the restore that fetches them', async () => {
+    const config = place.path('bucket-of-restore.yaml');
+    writeFileSync(config, `version: 1\n${await storageYaml(imitation, place.path('').replace(/\/$/, ''))}\n`);
+    imitation.objects.set('backups/half/manifest.json', { bytes: Buffer.from('{}'), etag: '"x"', headers: {} });
+    const fetching = signal();
+    imitation.fault = (operation) => {
+      if (operation !== 'GetObject') return undefined;
+      fetching.resolve();
+      return 'hang';
+    };
+    const folder = place.path('interrupted');
+    const env = { MEDLEY_DATA: join(folder, 'data'), MEDLEY_CONFIG: config };
+    let end: (signal: NodeJS.Signals) => void = () => undefined;
+    const restoring = medley(['restore', `s3://${imitation.bucket}/backups/half`], env, (kill) => (end = kill));
+    await fetching.promise;
+    expect(readdirSync(folder)).toEqual([expect.stringMatching(/^data\.restore-/)]);
+    end('SIGINT');
+    expect(await restoring).toMatchObject({ code: 130, out: '' });
+    expect(readdirSync(folder)).toEqual([]);
   });
 });
 
