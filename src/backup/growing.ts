@@ -1,5 +1,7 @@
 import type pg from 'pg';
 import { growing_records } from '../chat/record-row.ts';
+import { growing_contents } from '../contents/stored.ts';
+import { growing_responses } from '../conversations/stored-responses.ts';
 import { sqlName, type GrowingTable, type Table } from '../db/tables.ts';
 import { growing_entries, moments } from '../money/ledger.ts';
 import { growing_idempotency_keys } from '../tasks/create.ts';
@@ -17,6 +19,8 @@ export const growing_tables: readonly GrowingTable[] = [
   growing_tasks,
   growing_idempotency_keys,
   growing_records,
+  growing_contents,
+  growing_responses,
 ];
 
 /** Tells whether a table is one of them, or has rows that belong to theirs. */

@@ -4,6 +4,8 @@ import { isObject, type JsonObject } from '../catalog/model.ts';
 import { readContent, type ContentKeys, type StoredContent } from '../db/content.ts';
 import { conditionsOf } from '../db/conditions.ts';
 import type { Db, Queryable } from '../db/database.ts';
+import type { GrowingTable } from '../db/tables.ts';
+import { hasLaterEntry } from '../money/ledger.ts';
 import { objectOf } from '../styles/stream.ts';
 import type { LoggedMessage } from './answer.ts';
 import type { RedactionCounts } from './redaction.ts';
@@ -27,6 +29,13 @@ export type NewContent = StoredContent & {
   api_key_id: string;
   created_at: Date;
   expires_at: Date;
+};
+
+/** For backups: the content of a call is written after the entry that settles it. */
+export const growing_contents: GrowingTable = {
+  name: 'public.chat_contents',
+  key: 'id',
+  is_later: hasLaterEntry('r.id', ['close', 'late']),
 };
 
 export function placeOfCallContent({ account_id, id }: { account_id: string; id: string }): string {

@@ -1,6 +1,7 @@
 import { isObject, type Json, type JsonObject } from '../catalog/model.ts';
 import { readContent, storeContent, type ContentKeys, type StoredContent } from '../db/content.ts';
 import type { Db } from '../db/database.ts';
+import type { GrowingTable } from '../db/tables.ts';
 import { objectOf } from '../styles/stream.ts';
 
 /** The parts of the app that stored responses take. */
@@ -28,6 +29,13 @@ type Row = StoredContent & { id: string; previous_id: string | null };
 
 /** No chain of responses is longer. */
 const chain_max = 1_000;
+
+/** For backups: a response never changes, whatever secret it is encrypted with. */
+export const growing_responses: GrowingTable = {
+  name: 'public.stored_responses',
+  key: 'id',
+  is_later: 'r.created_at > m.at',
+};
 
 /** Stores a response; not over the connections of money: it may have megabytes. */
 export async function storeResponse({ db, content_keys }: StoredParts, response: NewResponse): Promise<void> {

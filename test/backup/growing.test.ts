@@ -6,6 +6,8 @@ import { readManifest } from '../../src/backup/manifest.ts';
 import { restoreBackup } from '../../src/backup/restore.ts';
 import { service_rules } from '../../src/chat/books.ts';
 import { checkBooks, type Finding } from '../../src/money/books.ts';
+import { deleteContent } from '../../src/contents/stored.ts';
+import { deleteResponse, storeResponse } from '../../src/conversations/stored-responses.ts';
 import { openDiskStorage } from '../../src/storage/disk.ts';
 import { removeOutput } from '../../src/tasks/files.ts';
 import { resend, sendTest } from '../../src/webhooks/manual.ts';
@@ -119,6 +121,43 @@ it('a backup has every row as it was at its moment, whatever happens before its 
   const [again] = backed_up.get('public.deliveries')?.filter((row) => row.includes(sent_again?.id ?? '')) ?? [];
   expect(again).toContain('\tdelivered\t1\t0\tf\t');
   expect(backed_up.get('public.tasks')?.find((row) => row.includes(slow))).toContain('\trunning\t');
+  expect(await findingsOfRestored(folder)).toEqual([]);
+});
+
+it('contents of calls and stored responses are read behind the moment, without those that came later', async () => {
+  const { app } = service;
+  const client = await service.client();
+  const { account_id } = client;
+  const store = (id: string) => {
+    const [created_at, expires_at] = [new Date(), new Date(Date.now() + 86_400_000)];
+    return storeResponse(app, { account_id, id, previous_id: null, item_ids: [], json: '{}', created_at, expires_at });
+  };
+  const contents = `insert into chat_contents (account_id, id, api_key_id, content, size_bytes, created_at, expires_at)
+    select account_id, id, key_id, '', 0, created_at, now() + interval '1 day' from chat_calls where account_id = $1
+    on conflict do nothing returning id`;
+  const written = async (calls: number) => {
+    const records = () => app.db.query('select from chat_calls where account_id = $1', [account_id]);
+    await expect.poll(records).toHaveLength(calls);
+    return (await app.db.query<{ id: string }>(contents, [account_id])).map(({ id }) => id);
+  };
+  for (const words of ['One', 'Two', 'Three']) await chat(client, words);
+  const ids = await written(3);
+  for (const id of ['resp_1', 'resp_2']) await store(id);
+  const onMoment = async () => {
+    await chat(client, 'Four');
+    await written(4);
+    await store('resp_3');
+    await deleteContent(app.db, account_id, ids[1] ?? '');
+    await deleteResponse(app, account_id, 'resp_1', new Date());
+  };
+  const folder = place.path('contents');
+  const backed_up = rowsIn(folder, await backUp(folder, { rows_at_once: 1, onMoment }));
+  const there = (table: string) => {
+    const rows = backed_up.get(table)?.map((row) => row.split('\t')) ?? [];
+    return rows.flatMap(([owner, id]) => (owner === account_id ? (id ?? '') : [])).toSorted();
+  };
+  expect(there('public.chat_contents')).toEqual([ids[0], ids[2]].toSorted());
+  expect(there('public.stored_responses')).toEqual(['resp_2']);
   expect(await findingsOfRestored(folder)).toEqual([]);
 });
 
