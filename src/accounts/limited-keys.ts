@@ -22,13 +22,15 @@ const open_to_limited: readonly { method: 'GET' | 'POST' | 'DELETE'; path: RegEx
   { method: 'GET', path: /^\/v1\/(?:calls|speed|usage|usage\/refusals)$/ },
   { method: 'GET', path: /^\/v1\/chat\/\{request_id\}(?:\/content)?$/ },
   { method: 'DELETE', path: /^\/v1\/chat\/\{request_id\}\/content$/ },
-  { method: 'POST', path: /^\/v1\/feedback$/ },
+  { method: 'GET', path: /^\/v1\/chat\/contents$/ },
+  ...everyCall(/^\/v1\/feedback(?:\/|$)/),
   { method: 'GET', path: /^\/v1\/tasks(?:\/\{id\})?$/ },
   { method: 'POST', path: /^\/v1\/tasks\/\{id\}\/(?:cancel|links)$/ },
   { method: 'DELETE', path: /^\/v1\/tasks\/\{id\}\/output$/ },
   ...everyCall(/^\/v1\/(?:files|videos|uploads|batches)(?:\/|$)/),
   ...everyCall(/^\/v1beta\/files(?:\/|$)/),
   { method: 'POST', path: /^\/upload\/v1(?:beta)?\/files$/ },
+  { method: 'POST', path: /^\/mcp$/ }, // each tool is checked as the endpoint that it calls
 ];
 
 /** Returns all calls of a resource whose rows have the key that made them. */
@@ -45,7 +47,7 @@ export function isOpenToLimited(endpoint: { method: string; path: string }): boo
 export function checkLimitedKey({ key }: Caller, endpoint: { method: string; path: string }): void {
   if (!key.is_limited || isOpenToLimited(endpoint)) return;
   const message =
-    'This key is limited to its project: it calls models, and has the tasks, calls, files, videos, batches, usage and speed of its project. Use a key of a member who sees all of the account for this.';
+    'This key is limited to its project: it calls models, and has the tasks, calls, contents, feedback, files, videos, batches, usage and speed of its project. Use a key of a member who sees all of the account for this.';
   throw new ApiError('forbidden', message, {
     code: 'limited_to_projects',
     headers: { 'x-should-retry': 'false' },

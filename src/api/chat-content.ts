@@ -1,9 +1,11 @@
 import { Readable } from 'node:stream';
 import { audit } from '../accounts/audit.ts';
 import type { Caller } from '../accounts/authenticate.ts';
-import { reaches } from '../accounts/limited-keys.ts';
+import { reaches, scopeOfKey } from '../accounts/limited-keys.ts';
+import { keysInSight, type ProjectScope } from '../accounts/project-scope.ts';
 import { contentLines, contentView, export_forms } from '../chat/content-export.ts';
 import { undecryptable, type ContentKeys } from '../db/content.ts';
+import { reading, type ReadParts } from '../db/reads.ts';
 import type { Db } from '../db/database.ts';
 import { deleteContent, findContent, type FoundContent } from '../contents/stored.ts';
 import { ApiError } from '../errors.ts';
@@ -11,24 +13,28 @@ import type { Call, Endpoint, Query } from '../http/endpoint.ts';
 import { moment, oneOf } from '../http/query.ts';
 import type { Clock } from '../lib/clock.ts';
 import { isId } from '../lib/ids.ts';
+import type { KeysOfProjects } from '../money/key-budgets.ts';
 
 /** The parts of the app that reading contents takes. */
 type Parts = { readonly db: Db; readonly clock: Clock; readonly content_keys: ContentKeys };
 
+/** Those that a file of many takes. */
+type FileParts = Parts & ReadParts;
+
 const text = { type: 'string' };
 const params = { request_id: { description: 'The `x-request-id` of the call.', schema: text } };
 const whose =
-  'A key reads the calls that it made. One whose scopes are `read` alone reads those of all keys of its account.';
+  'A key reads the calls that it made. One whose scopes are `read` alone reads those of all keys of its account; limited to a project, those of its project.';
 
 /** The content of a call, its removal, and a file of many. */
-export const chat_contents: readonly Endpoint<Parts>[] = [
+export const chat_contents: readonly Endpoint<FileParts>[] = [
   {
     method: 'GET',
     path: '/v1/chat/{request_id}/content',
     docs: {
       tag: 'Chat',
       summary: 'Get the content of a chat call',
-      description: `Stored where the key of the call has \`log_content\`, and redacted before that. ${whose} Limited to a project, it reads those of its project. Each read is in the audit log of the account.`,
+      description: `Stored where the key of the call has \`log_content\`, and redacted before that. ${whose} Each read is in the audit log of the account.`,
       params,
       responses: {
         200: {
@@ -89,23 +95,38 @@ export const chat_contents: readonly Endpoint<Parts>[] = [
       responses: { 200: { description: 'Lines of JSON.', content_type: 'application/jsonl' } },
     },
     handle: async (app, call) => {
-      const { query, caller } = call;
-      const owner = { account_id: caller.account.id, key_id: readsAll(caller) ? query.get('key') : caller.key.id };
-      const file = contentsFile(app, query, { ...owner, from: 'created_after', to: 'created_before' });
-      await note(app, call, 'content.export', undefined, Object.fromEntries(query));
+      const { query, caller, gone } = call;
+      const account_id = caller.account.id;
+      const db = reading(app, { key: account_id, gone });
+      const key_id = readsAll(caller) ? query.get('key') : caller.key.id;
+      const scope = await scopeOfKey(db, caller);
+      const owner = { account_id, key_id, keys: await keysInSight(db, account_id, scope) };
+      const file = contentsFile({ ...app, db }, query, { ...owner, from: 'created_after', to: 'created_before' });
+      await note(app, call, 'content.export', undefined, exportDetails(query, scope));
       return file;
     },
   },
 ];
 
-/** Contents of whom, and the names of the parameters that say of which time. */
-type Exported = { account_id: string; key_id: string | undefined; from: string; to: string };
+/** Returns what the audit log says of a file of contents: what was asked for, and the only projects that it could be of. */
+export function exportDetails(query: Query, scope: ProjectScope | undefined): Record<string, unknown> {
+  return { ...Object.fromEntries(query), ...(scope && { projects: scope.project_ids }) };
+}
+
+/** Reads the projects of `exportDetails`; undefined: it was of the whole account. */
+export function exportedProjects(details: Record<string, unknown> | null): string[] | undefined {
+  const projects = details?.['projects'];
+  return Array.isArray(projects) ? projects.map(String) : undefined;
+}
+
+/** Contents of whom, among the keys in sight, and the names of the parameters that say of which time. */
+type Exported = { account_id: string; key_id: string | undefined; keys: KeysOfProjects; from: string; to: string };
 
 /** Returns a file of contents, as a query asks for them. Throws ApiError 400 that names the parameter. */
 export function contentsFile(
   app: Parts,
   query: Query,
-  { account_id, key_id, from, to }: Exported,
+  { account_id, key_id, keys, from, to }: Exported,
 ): {
   status: 200;
   body: Readable;
@@ -117,6 +138,7 @@ export function contentsFile(
   const [created_after, created_before] = [moment(query, from), moment(query, to)];
   const filter = {
     account_id,
+    ...keys,
     ...(model !== undefined && { model }),
     ...(key_id !== undefined && { key_id }),
     ...(outcome && { ok: outcome === 'ok' }),

@@ -1,8 +1,10 @@
 import Type from 'typebox';
-import { reaches } from '../accounts/limited-keys.ts';
+import type { Caller } from '../accounts/authenticate.ts';
+import { keysSeenBy, reaches } from '../accounts/limited-keys.ts';
 import type { JsonObject } from '../catalog/model.ts';
-import { awaitRecord } from '../chat/record.ts';
-import type { Db } from '../db/database.ts';
+import { awaitRecord, keyOfCall } from '../chat/record.ts';
+import type { Db, Queryable } from '../db/database.ts';
+import { reading, type ReadParts } from '../db/reads.ts';
 import { ApiError } from '../errors.ts';
 import {
   default_metric,
@@ -11,6 +13,7 @@ import {
   removeFeedback,
   scores_max,
   type Feedback,
+  type FeedbackSight,
 } from '../feedback/feedback.ts';
 import type { Answer, Call, Endpoint, Query } from '../http/endpoint.ts';
 import { wholeNumber } from '../http/query.ts';
@@ -18,12 +21,15 @@ import type { Clock } from '../lib/clock.ts';
 import { isId } from '../lib/ids.ts';
 import { isObject, memberOf, mistake, needText, readList, readNumber, readText } from '../styles/fields.ts';
 import { readMetadata } from '../tasks/create.ts';
-import { loadTask } from '../tasks/task.ts';
+import { keyOfTask, loadTask } from '../tasks/task.ts';
 import { refuseBlocked } from './blocked.ts';
-import { feedback, listOf } from './schemas.ts';
+import { feedback, limited_key_docs, listOf, too_slow } from './schemas.ts';
 
 /** The parts of the app that feedback takes. */
 type Parts = { readonly db: Db; readonly clock: Clock };
+
+/** Those that a list of it takes. */
+type ListParts = Parts & ReadParts;
 
 const name_max = 64;
 const user_max = 256;
@@ -183,15 +189,21 @@ function feedbackView({ end_user, created_at, updated_at, ...rest }: Feedback) {
   };
 }
 
+/** A score is seen by whoever sees the call or the task that it is of. */
+async function sightOf(db: Queryable, caller: Caller): Promise<FeedbackSight> {
+  const keyOf = (account: string, id: string) => `${keyOfTask(account, id)} union all ${keyOfCall(account, id)}`;
+  return { keys: await keysSeenBy(db, caller), keyOf };
+}
+
 const any_text = { type: 'string' };
 
-export const list_feedback: Endpoint<Parts> = {
+export const list_feedback: Endpoint<ListParts> = {
   method: 'GET',
   path: '/v1/feedback',
   docs: {
     tag: 'Feedback',
     summary: 'List feedback',
-    description: 'The feedback of the account, newest first.',
+    description: `The feedback of the account, newest first. ${limited_key_docs}`,
     query: {
       reference_id: { description: 'Only on this call or task.', schema: any_text },
       name: { description: 'Only of this metric.', schema: any_text },
@@ -200,13 +212,15 @@ export const list_feedback: Endpoint<Parts> = {
       after: { description: 'Older than this one.', schema: any_text },
       before: { description: 'Newer than this one.', schema: any_text },
     },
-    responses: { 200: { description: 'A page of feedback.', schema: listOf(feedback) } },
+    responses: { 200: { description: 'A page of feedback.', schema: listOf(feedback) }, 504: too_slow },
   },
-  handle: async ({ db }, { caller, query }) => {
+  handle: async (app, { caller, query, gone }) => {
+    const db = reading(app, { key: caller.account.id, gone });
     const [after, before] = [cursor(query, 'after'), cursor(query, 'before')];
     if (after !== undefined && before !== undefined) throw mistake('before', 'and after cannot be given together');
     const page = await listFeedback(db, {
       account_id: caller.account.id,
+      sight: await sightOf(db, caller),
       limit: wholeNumber(query, 'limit', { min: 1, max: 100 }) ?? 20,
       after,
       before,
@@ -232,7 +246,8 @@ export const delete_feedback: Endpoint<Parts> = {
   docs: {
     tag: 'Feedback',
     summary: 'Delete feedback',
-    description: 'Removes one score, as if nobody had given it.',
+    description:
+      'Removes one score, as if nobody had given it. A key that is limited to a project removes those of its project.',
     params: { id: { description: 'Id of the feedback.', schema: any_text } },
     responses: {
       200: {
@@ -244,7 +259,8 @@ export const delete_feedback: Endpoint<Parts> = {
   },
   handle: async ({ db }, { caller, params }) => {
     const { id = '' } = params;
-    const is_removed = isId('feedback', id) && (await removeFeedback(db, caller.account.id, id));
+    const which = { account_id: caller.account.id, id, sight: await sightOf(db, caller) };
+    const is_removed = isId('feedback', id) && (await removeFeedback(db, which));
     if (!is_removed) throw new ApiError('not_found', `There is no feedback ${JSON.stringify(id.slice(0, 64))}.`);
     return { status: 200, body: { id, object: 'feedback', deleted: true } };
   },

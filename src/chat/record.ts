@@ -277,6 +277,11 @@ async function selectRecord(db: Queryable, account_id: string, id: string): Prom
   return rows[0];
 }
 
+/** Returns SQL that selects the `key_id` of a call. */
+export function keyOfCall(account: string, id: string): string {
+  return `select key_id from chat_calls where account_id = ${account} and id = ${id}`;
+}
+
 /** A call as one line of a list, with the key that made it, and the last route that was tried. */
 export type RecordLine = Omit<ChatRecord, 'attempts'> & { key_id: string; route: string | null };
 

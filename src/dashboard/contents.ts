@@ -1,8 +1,10 @@
-import { contentsFile } from '../api/chat-content.ts';
+import { contentsFile, exportDetails, exportedProjects } from '../api/chat-content.ts';
 import { contentView } from '../chat/content-export.ts';
 import { deleteContent, findContent } from '../contents/stored.ts';
 import { audit, contentAccesses } from '../accounts/audit.ts';
 import { findAccount } from '../accounts/accounts.ts';
+import { keysInSight } from '../accounts/project-scope.ts';
+import { projectNames } from '../accounts/projects.ts';
 import { undecryptable, type ContentKeys } from '../db/content.ts';
 import type { Db } from '../db/database.ts';
 import { ApiError } from '../errors.ts';
@@ -64,13 +66,14 @@ export const get_contents_jsonl = account_endpoint(
   '/contents.jsonl',
   'content',
   async (app, call) => {
-    const { query, account } = call;
-    const whose = { account_id: account.id, key_id: query.get('key') };
+    const { query, account, scope } = call;
+    const keys = await keysInSight(app.db, account.id, scope);
+    const whose = { account_id: account.id, key_id: query.get('key'), keys };
     const { headers, ...file } = contentsFile(app, query, { ...whose, from: 'from', to: 'to' });
-    await note(app, call, 'content.export', undefined, Object.fromEntries(query));
+    await note(app, call, 'content.export', undefined, exportDetails(query, scope));
     return { ...file, headers: { ...headers, 'content-disposition': 'attachment; filename="contents.jsonl"' } };
   },
-  { query: filters },
+  { query: filters, limited: 'own' },
 );
 
 const accesses_max = 20;
@@ -78,11 +81,14 @@ const accesses_max = 20;
 /** Those who read the content of a call, or took contents along, since the call was made. */
 export const content_accesses = account_endpoint('GET', '/chats/{id}/content/accesses', 'read', async (app, call) => {
   const { id = '' } = call.params;
-  const entries = await contentAccesses(app.db, { account_id: call.account.id, id, limit: accesses_max });
+  const account_id = call.account.id;
+  const entries = await contentAccesses(app.db, { account_id, id, limit: accesses_max });
+  const names = await projectNames(app.db, account_id);
   const view: ContentAccesses = {
     data: entries.map(({ actor, action, details, address, created_at }) => ({
       actor,
       action,
+      projects: exportedProjects(details)?.map((project) => names.get(project) ?? project) ?? null,
       reason: typeof details?.['reason'] === 'string' ? details['reason'] : null,
       address,
       at: created_at.toISOString(),

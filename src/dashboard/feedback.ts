@@ -29,7 +29,7 @@ async function giveOrTake({ db, clock }: Parts, call: AccountCall): Promise<Answ
   await checkSight(db, call, reference_id);
   if (score === 0) {
     const own = (await feedbackOf(db, account.id, reference_id, person.user.id)).filter(({ is_own }) => is_own);
-    for (const { id } of own) await removeFeedback(db, account.id, id);
+    for (const { id } of own) await removeFeedback(db, { account_id: account.id, id });
   } else {
     const sees = (key_id: string) => seesKey(db, scope, key_id);
     const referred_at = await beginOf({ db, clock }, { ...about, sees }, AbortSignal.any([gone, draining]));

@@ -2,6 +2,7 @@ import { conditionsOf } from '../db/conditions.ts';
 import type { Db, Queryable } from '../db/database.ts';
 import { newId } from '../lib/ids.ts';
 import type { Bind } from '../money/groups.ts';
+import { keyConditions, type KeysOfProjects } from '../money/key-budgets.ts';
 import type { EndedRange } from '../tasks/speed.ts';
 
 /** A score that somebody gave to a chat call or a task. */
@@ -64,9 +65,24 @@ export async function giveFeedback(db: Db, feedback: NewFeedback, now: Date): Pr
   return rows[0];
 }
 
+/**
+ * The scores that a reader sees: those of what some keys made. `keyOf` returns SQL that selects the `key_id` of the call or
+ * task with an id, of an account; both are SQL, too.
+ */
+export type FeedbackSight = { keys: KeysOfProjects; keyOf(account: string, id: string): string };
+
+function sightConditions({ keys, keyOf }: FeedbackSight) {
+  const work = `(${keyOf('$1', 'feedback.reference_id')}) work`;
+  return keyConditions(keys).map(
+    ([condition, value]) => [`exists (select from ${work} where ${condition})`, value] as const,
+  );
+}
+
 export type FeedbackFilter = {
   account_id: string;
   limit: number;
+  /** Undefined: all of the account. */
+  sight?: FeedbackSight | undefined;
   /** Further down the list than this one. */
   after?: string | undefined;
   /** Further up the list. */
@@ -79,7 +95,7 @@ export type FeedbackFilter = {
 /** Feedback of an account, newest first: ids sort by time, so they are the cursor. */
 export async function listFeedback(
   db: Queryable,
-  { account_id, limit, after, before, reference_id, name, end_user }: FeedbackFilter,
+  { account_id, limit, sight, after, before, reference_id, name, end_user }: FeedbackFilter,
 ): Promise<{ feedback: Feedback[]; has_more: boolean }> {
   const { text, values } = conditionsOf([
     ['account_id = ?', account_id],
@@ -88,6 +104,7 @@ export async function listFeedback(
     ['reference_id = ?', reference_id],
     ['name = ?', name],
     ['end_user = ?', end_user],
+    ...(sight ? sightConditions(sight) : []),
   ]);
   const rows = await db.query<Feedback>(
     `select ${columns} from feedback where ${text}
@@ -110,10 +127,17 @@ export async function* allFeedback(db: Queryable, account_id: string): AsyncGene
   }
 }
 
-/** Removes one. False if the account has none with this id. */
-export async function removeFeedback(db: Queryable, account_id: string, id: string): Promise<boolean> {
-  const rows = await db.query('delete from feedback where account_id = $1 and id = $2 returning id', [account_id, id]);
-  return rows.length > 0;
+/** Removes one. False if the account has none with this id, or it is out of sight. */
+export async function removeFeedback(
+  db: Queryable,
+  { account_id, id, sight }: { account_id: string; id: string; sight?: FeedbackSight },
+): Promise<boolean> {
+  const { text, values } = conditionsOf([
+    ['account_id = ?', account_id],
+    ['id = ?', id],
+    ...(sight ? sightConditions(sight) : []),
+  ]);
+  return (await db.query(`delete from feedback where ${text} returning id`, values)).length > 0;
 }
 
 const batch_max = 500;

@@ -14,7 +14,8 @@ export type Api = {
   task(id: string): Promise<ApiReply>;
   tasks(query: Record<string, string>): Promise<ApiReply>;
   cancel(id: string): Promise<ApiReply>;
-  balance(): Promise<ApiReply>;
+  /** Absent for a key that is limited to its project: the balance is about the whole account. */
+  readonly balance?: () => Promise<ApiReply>;
   chat(body: object, signal: AbortSignal): Promise<ApiReply>;
   /** The files of a task that is final, without those that are larger. */
   files(task: Record<string, unknown>, bytes_max: number): Promise<ApiFile[]>;

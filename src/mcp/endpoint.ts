@@ -15,7 +15,7 @@ export const mcp_endpoint: Endpoint<McpParts> = {
     tag: 'Service',
     summary: 'Call tools by the Model Context Protocol',
     description:
-      'Streamable HTTP without sessions, of the revisions 2025-03-26 to 2026-07-28. What a key may do, its tools may.',
+      'Streamable HTTP without sessions, of the revisions 2025-03-26 to 2026-07-28. What a key may do, its tools may; one that is limited to a project has no tool that reads the balance.',
     accept: 'application/json, text/event-stream',
     body: {
       schema: { type: 'object', description: 'A message of JSON-RPC 2.0.', additionalProperties: true },

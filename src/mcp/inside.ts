@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import { checkKeyRules } from '../accounts/key-rules.ts';
+import { checkLimitedKey } from '../accounts/limited-keys.ts';
 import type { BackgroundParts } from '../api/background.ts';
 import { chatEndpoints, type ChatParts } from '../api/chat.ts';
 import { estimate } from '../api/estimate.ts';
@@ -65,7 +66,7 @@ export function apiInside(app: McpParts, outer: Call): Api {
     task: (id) => ask(get_task, { params: { id } }),
     tasks: (query) => ask(list_tasks, { query }),
     cancel: (id) => ask(cancel_task, { params: { id } }),
-    balance: () => ask(get_balance),
+    ...(!outer.caller.key.is_limited && { balance: () => ask(get_balance) }),
     chat: (body, signal) => {
       assert(chat, 'callers are offered chat completions');
       return ask(chat, { body, signal });
@@ -114,6 +115,7 @@ async function callInside(
 async function admit(app: McpParts, { caller, address }: Call, endpoint: KeyedEndpoint<McpParts>): Promise<void> {
   const { id, rules } = caller.key;
   if (rules) checkKeyRules(rules, { of_call: scopesOf(endpoint), address });
+  checkLimitedKey(caller, endpoint);
   const window: WindowName = endpoint.window ?? 'other';
   const limit = limitOfKey(app.catalog.current.settings, caller, window);
   const taken = await app.windows.take(window, id, limit, performance.now());

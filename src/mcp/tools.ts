@@ -101,7 +101,7 @@ const tools: Readonly<Record<string, Tool>> = {
   },
   list_tasks: {
     title: 'List tasks',
-    description: 'Lists the tasks of the account, newest first.',
+    description: 'Lists the tasks of the account, or of the project that the key is limited to, newest first.',
     input: object({
       limit: { type: 'integer', minimum: 1, maximum: 100, default: 20 },
       status: { enum: ['queued', 'running', 'succeeded', 'failed'] },
@@ -116,13 +116,6 @@ const tools: Readonly<Record<string, Tool>> = {
     input: object({ task_id }, ['task_id']),
     annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: true },
     run: async (api, args) => answered(await api.cancel(String(args['task_id']))),
-  },
-  get_balance: {
-    title: 'Read the balance',
-    description: 'Returns the balance of the account, what is held, and what this key may still spend this month.',
-    input: object({}),
-    annotations: reads,
-    run: async (api) => answered(await api.balance()),
   },
   chat: {
     title: 'Ask a chat model',
@@ -150,9 +143,18 @@ const tools: Readonly<Record<string, Tool>> = {
   },
 };
 
-/** Adds all tools to a server. `api` makes the calls in the name of a key. */
+const balanceTool = (balance: NonNullable<Api['balance']>): Tool => ({
+  title: 'Read the balance',
+  description: 'Returns the balance of the account, what is held, and what this key may still spend this month.',
+  input: object({}),
+  annotations: reads,
+  run: async () => answered(await balance()),
+});
+
+/** Adds all tools that a key may use to a server. `api` makes the calls in the name of the key. */
 export function addTools(server: McpServer, api: Api): void {
-  for (const [name, { title, description, input: schema, annotations, run }] of Object.entries(tools)) {
+  const all = { ...tools, ...(api.balance && { get_balance: balanceTool(api.balance) }) };
+  for (const [name, { title, description, input: schema, annotations, run }] of Object.entries(all)) {
     const config = { title, description, inputSchema: fromJsonSchema<Arguments>(schema), annotations };
     server.registerTool(name, config, (args, context) => run(api, args, context));
   }

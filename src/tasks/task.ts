@@ -138,6 +138,11 @@ export async function loadTask(db: Queryable, ref: TaskRef): Promise<Task | unde
   return rows[0];
 }
 
+/** Returns SQL that selects the `key_id` of a task. */
+export function keyOfTask(account: string, id: string): string {
+  return `select key_id from tasks where account_id = ${account} and id = ${id}`;
+}
+
 const text_length_max = 2_000;
 
 /** An upstream's words as the database can keep them: not endless, and without NUL. */

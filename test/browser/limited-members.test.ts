@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { NewKeyView, ProjectsView } from '../../src/dashboard/views/keys.ts';
@@ -27,7 +28,8 @@ beforeAll(async () => {
   owner = await ownerOfNew(service, 'Agency');
   for (const name of ['Bakery', 'Zanzibar tours']) {
     const { id: project } = okBody<{ id: string }>(await owner.post(`${owner.base}/projects`, { name }));
-    const response = await owner.post(`${owner.base}/keys`, { name: `Site of ${name}`, project });
+    const log_content = { keep_days: 7, redact: [], patterns: [] };
+    const response = await owner.post(`${owner.base}/keys`, { name: `Site of ${name}`, project, log_content });
     const { secret } = okBody<NewKeyView>(response);
     const body = { model: 'sandbox/chat', messages: [{ role: 'user', content: name }] };
     const answer = await fetch(`${service.url}/v1/chat/completions`, {
@@ -37,6 +39,7 @@ beforeAll(async () => {
     });
     if (answer.status !== 200) throw new Error(await answer.text());
   }
+  await service.app.contents.flush();
 });
 
 afterAll(async () => {
@@ -47,6 +50,17 @@ afterAll(async () => {
 
 const limit = { timeout: 300_000 };
 const phone = { viewport: { width: 390, height: 844 } };
+
+/** Takes the contents of calls along from the list of chats, as a file. */
+async function downloadOn(guest: Page): Promise<string> {
+  await guest.goto(`${service.url}/activity?tab=chats`);
+  await guest.getByText('Site of Bakery').first().waitFor();
+  await guest.getByRole('button', { name: 'Download' }).click();
+  const download = guest.waitForEvent('download');
+  await guest.getByRole('menuitem', { name: 'Contents as JSONL' }).click();
+  const path = await (await download).path();
+  return readFile(path, 'utf8');
+}
 
 /** Creates a key on the page of keys, whose form says what a key of one project reads. */
 async function createKeyOn(guest: Page): Promise<void> {
@@ -114,6 +128,8 @@ test(
     await guest.getByText('sandbox/chat').first().waitFor();
     await expect.poll(() => guest.getByText('Site of Bakery').count()).toBeGreaterThan(0);
     expect(await guest.getByText('Zanzibar').count()).toBe(0);
+    const contents = (await downloadOn(guest)).trim().split('\n');
+    expect(contents).toEqual([expect.stringContaining('Bakery')]);
     await guest.goto(`${service.url}/usage`);
     await guest.getByText('Your keys answer with the usage of their project alone.').waitFor();
     await guest.getByText('Nothing was refused in this period.').waitFor();

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { isOpenToLimited } from '../../src/accounts/limited-keys.ts';
 import { addressesOf } from '../../src/accounts/members.ts';
 import { dashboardEndpoints } from '../../src/dashboard/endpoints.ts';
-import type { ActivityPage } from '../../src/dashboard/views/activity.ts';
+import type { ActivityPage, ContentAccesses } from '../../src/dashboard/views/activity.ts';
 import type { BudgetsView } from '../../src/dashboard/views/budgets.ts';
 import type { Me } from '../../src/dashboard/views/common.ts';
 import type { HomeView } from '../../src/dashboard/views/home.ts';
@@ -129,7 +129,7 @@ const routes: { readonly [route: string]: 'own' | 'same' | 'refused' } = {
   'POST /chats/{id}/content': 'own',
   'DELETE /chats/{id}/content': 'own',
   'GET /chats/{id}/content/accesses': 'refused',
-  'GET /contents.jsonl': 'refused',
+  'GET /contents.jsonl': 'own',
   'POST /feedback': 'own',
   'GET /usage': 'own',
   'GET /usage/table.csv': 'own',
@@ -248,6 +248,7 @@ const queries: { readonly [route: string]: readonly string[] } = {
   'GET /activity': ['', '?limit=100&sort=oldest', '?sort=cost', '?of=tasks&q=noon', '?project=default'],
   'GET /usage': ['', ...['key', 'project', 'user', 'tag', `metadata.x`].map((group) => `?group=${group}`)],
   'GET /usage/table.csv': ['?group=key', '?group=project'],
+  'GET /contents.jsonl': ['', '?form=messages', '?model=sandbox/chat&outcome=ok'],
   'GET /speed': ['', ...['key', 'user', 'tag', 'metadata.x'].map((group) => `?group=${group}`)],
   'GET /refusals': ['', '?key=key_1', '?project=default'],
   'GET /models/{+id}': [''],
@@ -324,6 +325,14 @@ describe('a member who is limited to a project', () => {
     await expect.poll(ofMonth).toEqual([true, expect.any(String)]); // the month may end between the two
     const content = await limited.post(`${limited.base}/chats/${own.chat}/content`, {});
     expect(content.text).toContain('Tell me of Shop');
+    const contents = await limited.get(`${limited.base}/contents.jsonl`);
+    expect(contents.text.trim().split('\n')).toEqual([expect.stringContaining(own.chat)]);
+    const of_other = await limited.get(`${limited.base}/contents.jsonl?key=${other.key}`);
+    expect([of_other.status, of_other.text]).toEqual([200, '']);
+    const { data: accesses } = okBody<ContentAccesses>(
+      await owner.get(`${owner.base}/chats/${other.chat}/content/accesses`),
+    );
+    expect(accesses).toContainEqual(expect.objectContaining({ action: 'content.export', projects: ['Shop'] }));
     expect((await limited.get(`${limited.base}/tasks/${own.task}/files/0`)).status).toBe(200);
     const me = okBody<Me>(await limited.get('/dash/me')).accounts[0];
     expect(me).toMatchObject({ is_limited: true, rights: ['read', 'run', 'keys', 'content'] });
@@ -478,7 +487,7 @@ describe('a key of a limited member', () => {
   });
 });
 
-/** Each of them answers nothing that another project made: see the tests above, limited-reads.test.ts and limited-files.test.ts. */
+/** Each of them answers nothing that another project made: see the tests above, limited-reads.test.ts, limited-files.test.ts and limited-agents.test.ts. */
 const open_endpoints = [
   'POST /v1/generate',
   'POST /v1/estimate',
@@ -516,10 +525,14 @@ const open_endpoints = [
   'GET /v1/chat/{request_id}',
   'GET /v1/chat/{request_id}/content',
   'DELETE /v1/chat/{request_id}/content',
+  'GET /v1/chat/contents',
   'GET /v1/usage',
   'GET /v1/usage/refusals',
   'GET /v1/speed',
   'POST /v1/feedback',
+  'GET /v1/feedback',
+  'DELETE /v1/feedback/{id}',
+  'POST /mcp',
   'POST /v1/tasks/{id}/cancel',
   'DELETE /v1/tasks/{id}/output',
   'POST /v1/tasks/{id}/links',

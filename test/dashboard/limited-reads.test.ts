@@ -1,11 +1,14 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { dearestRecords } from '../../src/chat/record.ts';
+import { contentLines } from '../../src/chat/content-export.ts';
+import { dearestRecords, keyOfCall } from '../../src/chat/record.ts';
 import type { HomeView } from '../../src/dashboard/views/home.ts';
 import type { NewKeyView } from '../../src/dashboard/views/keys.ts';
 import type { RefusalsView } from '../../src/dashboard/views/refusals.ts';
 import type { SpeedView } from '../../src/dashboard/views/speed.ts';
+import { listFeedback } from '../../src/feedback/feedback.ts';
 import { newId } from '../../src/lib/ids.ts';
 import { dearestTaskLines } from '../../src/tasks/list.ts';
+import { keyOfTask } from '../../src/tasks/task.ts';
 import { expectExactBooks, startTestApp, type TestApp } from '../helpers/app.ts';
 import { memberOf, okBody, ownerOfNew, type Someone } from './people.ts';
 
@@ -181,7 +184,6 @@ describe('a limited key', () => {
       [`/v1/tasks?after=${other.task}`, `/v1/tasks?after=${task}`],
       [`/v1/tasks?before=${other.task}`, `/v1/tasks?before=${task}`],
     ];
-    const bare = ({ status, text }: Seen) => [status, text.replaceAll(/(?:task|req)_\w+/g, 'ID')];
     for (const [of_other, of_none] of pairs) {
       const refused = await call(secret, of_other);
       expect([of_other, refused.status]).toEqual([of_other, of_other.includes('?') ? 400 : 404]);
@@ -213,6 +215,9 @@ describe('a limited key', () => {
     expect((await call(reader, `/v1/chat/${other.chat}/content`)).status).toBe(404);
   });
 });
+
+/** Returns what an answer says beside the ids in it. */
+const bare = ({ status, text }: Seen) => [status, text.replaceAll(/(?:task|req|feedback)_\w+/g, 'ID')];
 
 describe('a member of some projects', () => {
   it('sees the refused calls of these, with the names of their keys and without budgets of the account', async () => {
@@ -255,5 +260,113 @@ describe('a member of some projects', () => {
     expect(await steps(beginner)).toMatchObject({ key: true, api: false });
     expect((await call(first.secret, '/v1/models')).status).toBe(200);
     await expect.poll(async () => (await steps(beginner)).api, { timeout: 90_000, interval: 1_000 }).toBe(true);
+  });
+});
+
+describe('a list of feedback for a limited key', () => {
+  type List = { data: { id: string; reference_id: string; name: string }[]; has_more: boolean };
+  /** Ids of scores, by the metric that each has alone. */
+  const ids = new Map<string, string>();
+
+  const give = async (key: string, reference_id: string, name: string) => {
+    const scored = await call(key, '/v1/feedback', { reference_id, name, score: 1, comment: `Of ${name}` });
+    expect(scored.status, scored.text).toBe(200);
+    ids.set(name, (JSON.parse(scored.text) as { id: string }).id);
+  };
+
+  const names = async (query = '', key = secret) =>
+    (await read<List>(key, `/v1/feedback${query}`)).data.map(({ name }) => name).filter((name) => name !== 'rating');
+
+  beforeAll(async () => {
+    await give(own.secret, own.chat, 'early');
+    await give(other.secret, other.chat, `${marker}-chat`);
+    await give(other.secret, other.task, `${marker}-task`);
+    await give(other.secret, own.task, 'late'); // a key of the whole account may score what another one made
+  });
+
+  it('has the scores of the calls and tasks of its project, whoever gave them, and no other', async () => {
+    expect(await names()).toEqual(['late', 'early']);
+    expect(await names('', own.secret)).toEqual(['late', `${marker}-task`, `${marker}-chat`, 'early']);
+    expectClean(await call(secret, '/v1/feedback'), '/v1/feedback');
+    expect(await names(`?name=${marker}-chat`)).toEqual([]);
+    expect(await names(`?reference_id=${other.task}`)).toEqual([]);
+    expect(await names(`?reference_id=${own.task}`)).toEqual(['late']);
+  });
+
+  it('takes the id of a score of another project as a place alone, and does not say that there is more', async () => {
+    const after = await read<List>(secret, `/v1/feedback?limit=1&after=${ids.get(`${marker}-task`)}`);
+    expect(after.data.map(({ name }) => name)).toEqual(['early']);
+    const before = await read<List>(secret, `/v1/feedback?limit=1&before=${ids.get(`${marker}-chat`)}`);
+    expect([before.data.map(({ name }) => name), before.has_more]).toEqual([['late'], false]);
+  });
+
+  it('is narrowed by the project where that has too many keys to name', async () => {
+    const keyOf = (account: string, id: string) => `${keyOfTask(account, id)} union all ${keyOfCall(account, id)}`;
+    const sight = { keys: { project_ids: [own.project] }, keyOf };
+    const page = await listFeedback(test.app.db, { account_id: owner.account_id, limit: 100, sight });
+    expect(page.feedback.map(({ name }) => name).filter((name) => name !== 'rating')).toEqual(['late', 'early']);
+  });
+
+  it('lets it remove these, and answers for one of another project as for one that there never was', async () => {
+    const remove = (id = '') => call(secret, `/v1/feedback/${id}`, undefined, 'DELETE');
+    const refused = await remove(ids.get(`${marker}-task`));
+    expect(refused.status).toBe(404);
+    expect(bare(refused)).toEqual(bare(await remove(newId('feedback'))));
+    expect(await names(`?reference_id=${other.task}`, own.secret)).toEqual([`${marker}-task`]);
+    expect((await remove(ids.get('late'))).status).toBe(200);
+    expect(await names('', own.secret)).not.toContain('late');
+  });
+
+  it('has the scores of a call for as long as the key of the call is in its project', async () => {
+    const rules = { name: 'Wanderer', project: own.project };
+    const wanderer = okBody<NewKeyView>(await owner.post(`${owner.base}/keys`, rules));
+    const answered = await call(wanderer.secret, '/v1/chat/completions', { model: 'sandbox/chat', messages });
+    await give(secret, answered.id, 'moving'); // by the limited key itself
+    expect(await names()).toContain('moving');
+    const moved = { project: other.project };
+    okBody(await owner.send('PATCH', `${owner.base}/keys/${wanderer.key.id}`, moved));
+    expect(await names()).not.toContain('moving');
+    expect((await call(secret, `/v1/feedback/${ids.get('moving')}`, undefined, 'DELETE')).status).toBe(404);
+  });
+});
+
+describe('an export of contents for a limited key', () => {
+  const contents = async (key: string, query = '') => {
+    const answer = await call(key, `/v1/chat/contents${query}`);
+    expect(answer.status, answer.text).toBe(200);
+    return answer;
+  };
+  const idsIn = ({ text }: Seen) => text.split('\n').flatMap((line) => /req_\w+/.exec(line) ?? []);
+
+  async function keyWith(rules: object): Promise<NewKeyView> {
+    return okBody(await limited.post(`${limited.base}/keys`, { project: own.project, ...rules }));
+  }
+
+  it('has the calls of its project if it may read alone, and none of another one', async () => {
+    const reader = await keyWith({ name: 'Exporter', scopes: ['read'] });
+    const all = await contents(reader.secret);
+    expectClean(all, '/v1/chat/contents');
+    expect(idsIn(all)).toContain(own.chat);
+    expect(idsIn(await contents(reader.secret, `?key=${own.key}`))).toEqual([own.chat]);
+    expect((await contents(reader.secret, `?key=${other.key}`)).text).toBe('');
+    expect((await contents(reader.secret, '?form=messages&outcome=ok')).text).toContain('Hello');
+    const wide = { name: 'Wide exporter', scopes: ['read'] };
+    const of_all = okBody<NewKeyView>(await owner.post(`${owner.base}/keys`, wide)).secret;
+    expect(idsIn(await contents(of_all))).toEqual(expect.arrayContaining([own.chat, other.chat]));
+  });
+
+  it('has the calls of the key itself if it calls models, too', async () => {
+    const caller = await keyWith({ name: 'Caller', log_content: { keep_days: 7, redact: [], patterns: [] } });
+    const answered = await call(caller.secret, '/v1/chat/completions', { model: 'sandbox/chat', messages });
+    await test.app.contents.flush();
+    expect(idsIn(await contents(caller.secret, `?key=${own.key}`))).toEqual([answered.id]);
+  });
+
+  it('is narrowed by the project where that has too many keys to name', async () => {
+    const filter = { account_id: owner.account_id, project_ids: [own.project] };
+    const lines: string[] = [];
+    for await (const line of contentLines(test.app, filter, 'full', new Date())) lines.push(line);
+    expect(idsIn({ status: 200, text: lines.join(''), id: '' })).toContain(own.chat);
+    expectClean({ text: lines.join('') }, 'the export');
   });
 });

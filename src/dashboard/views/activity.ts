@@ -204,9 +204,19 @@ export type ChatContentView = {
   expires_at: string;
 };
 
-/** Those who read or deleted the content of a call, or exported contents of the account; `reason`: an operator's. */
+/**
+ * Those who read or deleted the content of a call, or exported contents of the account; `reason`: an operator's; `projects`:
+ * names of those that an export was of, null for all.
+ */
 export type ContentAccesses = {
-  data: { actor: string; action: string; reason: string | null; address: string | null; at: string }[];
+  data: {
+    actor: string;
+    action: string;
+    projects: string[] | null;
+    reason: string | null;
+    address: string | null;
+    at: string;
+  }[];
 };
 
 /** A task or a chat call, in the list of both. */

@@ -62,7 +62,7 @@ function ColumnChoice({ tab, chosen, choose }: Pick<Props, 'tab' | 'chosen' | 'c
 }
 
 function Downloads({ tab, search, chosen }: Pick<Props, 'tab' | 'search' | 'chosen'>) {
-  const { account, base, may } = usePlace();
+  const { base, may } = usePlace();
   const query = queryOf({ ...filterOf(tab, search), columns: exportColumns(chosen) });
   const { model, key, outcome, q, project } = search;
   // The file of contents has no other filters.
@@ -81,7 +81,7 @@ function Downloads({ tab, search, chosen }: Pick<Props, 'tab' | 'search' | 'chos
             {form.toUpperCase()}
           </Menu.Item>
         ))}
-        {tab === 'chats' && has_contents && may('content') && !account.is_limited && (
+        {tab === 'chats' && has_contents && may('content') && (
           <Menu.Item component="a" href={below(`${base}/contents.jsonl${contents}`)} download>
             Contents as JSONL
           </Menu.Item>

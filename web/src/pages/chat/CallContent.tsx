@@ -72,9 +72,10 @@ function Accesses({ call, is_read }: { call: ChatView; is_read: boolean }) {
   if (!data || data.data.length === 0) return null;
   return (
     <Stack gap={2} role="list" aria-label="Read by">
-      {data.data.map(({ actor, action, reason, address, at }) => (
+      {data.data.map(({ actor, action, projects, reason, address, at }) => (
         <Text key={`${at} ${actor}`} role="listitem" size="sm" c="dimmed">
-          {actor} {acts[action] ?? action} <Time at={at} />
+          {actor} {acts[action] ?? action}
+          {projects !== null && ` (${projects.join(', ')})`} <Time at={at} />
           {address !== null && ` from ${address}`}
           {reason !== null && `: ${reason}`}
         </Text>
