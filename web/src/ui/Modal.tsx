@@ -1,14 +1,21 @@
 import { Modal as MantineModal, type ModalProps } from '@mantine/core';
 import { useLayoutEffect } from 'react';
 
+type Props = ModalProps & {
+  /** It has the only copy of a secret: neither Escape nor a click beside it closes it, only a button of its own. */
+  shows_once?: boolean;
+};
+
 /**
  * A dialog that gives the focus back to where it was. The library does so too, but only for one that stays in
  * the page while it is closed, and not for a second one that takes the place of the first.
  */
-export function Modal(props: ModalProps) {
+export function Modal({ shows_once = false, ...props }: Props) {
   useFocusBack(props.opened);
-  return <MantineModal returnFocus={false} {...props} />;
+  return <MantineModal returnFocus={false} {...(shows_once && by_own_button)} {...props} />;
 }
+
+const by_own_button = { closeOnEscape: false, closeOnClickOutside: false, withCloseButton: false };
 
 let open_count = 0;
 let before: HTMLElement | undefined;

@@ -10,21 +10,13 @@ import { Modal } from '../../ui/Modal.tsx';
 import { Samples } from '../../ui/Samples.tsx';
 import { snippetsOf } from './snippets.ts';
 
-/** The key, told once. Nothing keeps it when this is closed, so neither Escape nor a click beside it does that. */
+/** The key, told once: nothing keeps it when this is closed. */
 export function NewKey({ opened, created, close }: { opened: boolean; created: NewKeyView; close: () => void }) {
   const { me } = usePlace();
   const models = useModels();
   const snippets = snippetsOf(me.base_url, created.secret, models);
   return (
-    <Modal
-      opened={opened}
-      onClose={close}
-      title={`The key “${created.key.name}”`}
-      size="lg"
-      closeOnClickOutside={false}
-      closeOnEscape={false}
-      withCloseButton={false}
-    >
+    <Modal opened={opened} onClose={close} title={`The key “${created.key.name}”`} size="lg" shows_once>
       <Stack>
         <Alert variant="light" icon={<EyeIcon aria-hidden />} title="Copy it now">
           It is shown only once: the service stores only a hash of it.

@@ -61,6 +61,7 @@ function TurnOn({ close }: { close: () => void }) {
     gcTime: 0,
   });
   const end = () => {
+    if (verify.isPending) return; // with its answer the backup codes count, which are then shown
     close();
     if (!verify.isSuccess) return;
     void queries.invalidateQueries({ queryKey: ['me'] });
@@ -72,7 +73,7 @@ function TurnOn({ close }: { close: () => void }) {
   }
   if (verify.isSuccess) return <Codes codes={data.backupCodes} close={end} />;
   return (
-    <Modal opened onClose={close} title="Turn the second factor on">
+    <Modal opened onClose={end} title="Turn the second factor on">
       <form
         onSubmit={(event) => {
           event.preventDefault();
@@ -100,7 +101,7 @@ function TurnOn({ close }: { close: () => void }) {
           />
           {verify.error && <Failed error={verify.error} />}
           <Group justify="flex-end">
-            <Button variant="default" onClick={close}>
+            <Button variant="default" onClick={end}>
               Cancel
             </Button>
             <Button type="submit" loading={verify.isPending}>
@@ -154,7 +155,8 @@ function AskPassword(props: {
   close: () => void;
   children?: ReactNode;
 }) {
-  const { title, word, ask, close, children } = props;
+  const { title, word, ask, children } = props;
+  const close = () => !ask.isPending && props.close(); // the answer may be the only copy of the backup codes
   const [password, setPassword] = useState('');
   const { has_password } = useSession().me.user;
   return (
@@ -195,14 +197,7 @@ function AskPassword(props: {
 /** Told once, each good for one time. */
 function Codes({ codes, close }: { codes: string[]; close: () => void }) {
   return (
-    <Modal
-      opened
-      onClose={close}
-      title="Your backup codes"
-      closeOnClickOutside={false}
-      closeOnEscape={false}
-      withCloseButton={false}
-    >
+    <Modal opened onClose={close} title="Your backup codes" shows_once>
       <Stack>
         <Text size="sm">
           Each lets you in once if you do not have your app. They are shown only now: keep them where you keep

@@ -26,7 +26,7 @@ export function RotateEndpoint({ endpoint, close }: Props) {
       isPending={isPending}
       error={error}
       confirm={mutate}
-      close={close}
+      close={() => !isPending && close()} // the answer is the only copy of the secret
     >
       <Text size="sm">
         From the next attempt on, this endpoint is signed with a new secret. For 24 hours <Code>webhook-signature</Code>{' '}

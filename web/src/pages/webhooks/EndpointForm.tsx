@@ -77,6 +77,7 @@ export function CreateEndpoint({ opened, close, view }: { opened: boolean; close
     gcTime: 0, // the answer has the secret in it
   });
   const end = () => {
+    if (isPending) return; // the answer is the only copy of the secret
     close();
     reset();
   };
@@ -130,7 +131,7 @@ export function NewSecret({
       onClose={close}
       title={`The secret of ${endpointName(created.endpoint)}`}
       size="lg"
-      closeOnClickOutside={false}
+      shows_once
     >
       <Stack>
         <Alert variant="light" icon={<EyeIcon aria-hidden />} title="Copy it now">
