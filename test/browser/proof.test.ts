@@ -100,6 +100,27 @@ test('who has no password opens another sign-in link, and goes on', limit, async
   await expect.poll(() => shown.innerText()).not.toContain('•');
 });
 
+test('a session that ends behind the dialog: the next sign-in is asked again', limit, async () => {
+  await signIn(page, service.app, zoe.user_id, '/keys');
+  await fillKeyForm();
+  await service.app.db.query('delete from auth.session where "userId" = $1', [zoe.user_id]);
+  await question().locator('input[type=password]').fill(password);
+  await page.keyboard.press('Enter');
+  await page.waitForURL(/\/sign-in/);
+  await page.getByLabel('E-mail address').fill('zoe@example.com');
+  await page.locator('input[type=password]').fill(password);
+  await page.getByRole('button', { name: 'Sign in', exact: true }).click();
+  await page.getByRole('heading', { level: 1, name: 'API keys' }).waitFor();
+  await fillKeyForm();
+  await question().locator('input[type=password]').fill(password);
+  await page.keyboard.press('Enter');
+  await page
+    .getByText(/mdl_\w{36}/)
+    .first()
+    .waitFor();
+  await expect.poll(() => question().count()).toBe(0);
+});
+
 test('the dialog fits a phone', limit, async () => {
   await context.close();
   context = await contextOf(chromium.browser, { viewport: { width: 360, height: 700 }, reducedMotion: 'reduce' });

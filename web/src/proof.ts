@@ -12,12 +12,15 @@ type Dialog = (answer: Answer, kind: ProofKind) => void;
 
 let show: Dialog | undefined;
 let asking: Promise<boolean> | undefined;
+let giveUp: (() => void) | undefined;
 
-/** The dialog says that it is there. Returns what takes that back. */
+/** The dialog says that it is there. Returns what takes that back: whoever is being asked then has given no proof. */
 export function offerProof(dialog: Dialog): () => void {
   show = dialog;
   return () => {
-    if (show === dialog) show = undefined;
+    if (show !== dialog) return;
+    show = undefined;
+    giveUp?.();
   };
 }
 
@@ -25,6 +28,9 @@ export function offerProof(dialog: Dialog): () => void {
 export function askForProof(kind: ProofKind): Promise<boolean> {
   const dialog = show;
   if (!dialog) return Promise.resolve(false);
-  asking ??= new Promise<boolean>((answer) => dialog(answer, kind)).finally(() => (asking = undefined));
+  asking ??= new Promise<boolean>((answer) => {
+    giveUp = () => answer(false);
+    dialog(answer, kind);
+  }).finally(() => (asking = undefined));
   return asking;
 }
