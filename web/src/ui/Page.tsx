@@ -1,5 +1,6 @@
 import { Group, Paper, Stack, Text, Title, type PaperProps } from '@mantine/core';
 import { useEffect, type ReactNode } from 'react';
+import { NotUpToDate } from './NotUpToDate.tsx';
 
 /** A page: its one heading, what can be done with all of it, its parts. */
 export function Page({
@@ -29,6 +30,7 @@ export function Page({
         </div>
         {actions && <Group gap="xs">{actions}</Group>}
       </Group>
+      <NotUpToDate />
       {children}
     </Stack>
   );

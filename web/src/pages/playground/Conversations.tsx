@@ -26,7 +26,6 @@ export function Conversations({ conversation, openChat }: Props) {
     queryKey: conversations_key(owner),
     queryFn: () => browser_store.list(owner),
     retry: false,
-    networkMode: 'always', // they are here
   });
   const { view, error, sending, synchroniser } = useServer();
   const { problem } = conversation;

@@ -1,0 +1,57 @@
+import { Alert, Button, Stack, Text } from '@mantine/core';
+import { ExclamationTriangleIcon } from '@heroicons/react/24/outline';
+import { notifyManager, useQueryClient, type Query, type QueryClient } from '@tanstack/react-query';
+import { useCallback, useSyncExternalStore } from 'react';
+import { Failure } from '../api.ts';
+import { Time } from './Time.tsx';
+
+/** Says that something on the page could be read once and now cannot: what is shown is of before. */
+export function NotUpToDate() {
+  const queries = useQueryClient();
+  const oldest = useOldestFailing(queries);
+  if (!oldest) return null;
+  const { dataUpdatedAt, error } = oldest.state;
+  return (
+    <Alert
+      role="status"
+      color="yellow"
+      variant="light"
+      icon={<ExclamationTriangleIcon aria-hidden />}
+      title={
+        <>
+          Not up to date since <Time at={new Date(dataUpdatedAt).toISOString()} />
+        </>
+      }
+    >
+      <Stack gap="xs" align="flex-start">
+        {error && (
+          <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
+            {error.message}
+          </Text>
+        )}
+        <Button size="xs" variant="default" onClick={() => void queries.refetchQueries({ predicate: isFailing })}>
+          Try again
+        </Button>
+      </Stack>
+    </Alert>
+  );
+}
+
+/** Returns what has not been read for the longest time, of all that is in sight and failed when it was read again. */
+function useOldestFailing(queries: QueryClient): Query | undefined {
+  const cache = queries.getQueryCache();
+  return useSyncExternalStore(
+    useCallback((changed) => cache.subscribe(notifyManager.batchCalls(changed)), [cache]),
+    () =>
+      cache
+        .findAll({ predicate: isFailing })
+        .toSorted((one, other) => one.state.dataUpdatedAt - other.state.dataUpdatedAt)[0],
+  );
+}
+
+/** Whoever has signed out is led to where one signs in instead. */
+function isFailing(query: Query): boolean {
+  const { status, data, error } = query.state;
+  const is_signed_out = error instanceof Failure && error.status === 401;
+  return status === 'error' && data !== undefined && !is_signed_out && query.isActive();
+}
