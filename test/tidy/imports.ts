@@ -28,7 +28,7 @@ const service: Codebase = {
 const dashboard: Codebase = {
   root: 'web/src/',
   modules: (
-    'styles below guide proof updated record api queries session theme ui shell ' +
+    'styles below clipboard guide proof updated record api queries session theme ui shell ' +
     'pages/activity pages/admin pages/billing pages/budgets pages/chat pages/device pages/home pages/keys pages/models pages/playground ' +
     'pages/settings pages/sign-in pages/task pages/usage pages/speed pages/status pages/webhooks router main'
   ).split(' '),

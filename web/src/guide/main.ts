@@ -1,5 +1,6 @@
 import './guide.css';
 import { below } from '../below.ts';
+import { copyText } from '../clipboard.ts';
 import { fillInKey } from './key.ts';
 import { openFinder, prepareFinder } from './finder.ts';
 import { prepareSamples } from './samples.ts';
@@ -17,15 +18,10 @@ function addCopyButtons(): void {
     button.type = 'button';
     button.textContent = 'Copy';
     button.addEventListener('click', () => {
-      void navigator.clipboard.writeText((block.textContent ?? '').trimEnd()).then(
-        () => {
-          if (status) status.textContent = 'The example is copied.';
-          button.textContent = 'Copied';
-        },
-        () => {
-          button.textContent = 'Not copied';
-        },
-      );
+      void copyText((block.textContent ?? '').trimEnd()).then((is_copied) => {
+        if (status && is_copied) status.textContent = 'The example is copied.';
+        button.textContent = is_copied ? 'Copied' : 'Not copied';
+      });
     });
     block.after(button);
   }

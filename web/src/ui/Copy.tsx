@@ -1,22 +1,20 @@
-import { ActionIcon, Box, Code, CopyButton, Group, ScrollArea, Tooltip } from '@mantine/core';
+import { ActionIcon, Box, Code, Group, ScrollArea, Tooltip } from '@mantine/core';
 import { CheckIcon, ClipboardDocumentIcon } from '@heroicons/react/24/outline';
+import { useCopying } from './useCopying.ts';
 
 export function Copy({ text, label = 'Copy' }: { text: string; label?: string }) {
+  const { copied, copy } = useCopying(text);
   return (
-    <CopyButton value={text} timeout={2_000}>
-      {({ copied, copy }) => (
-        <Tooltip label={copied ? 'Copied' : label}>
-          <ActionIcon
-            variant="subtle"
-            color={copied ? 'teal' : 'gray'}
-            onClick={copy}
-            aria-label={copied ? 'Copied' : label}
-          >
-            {copied ? <CheckIcon width={18} aria-hidden /> : <ClipboardDocumentIcon width={18} aria-hidden />}
-          </ActionIcon>
-        </Tooltip>
-      )}
-    </CopyButton>
+    <Tooltip label={copied ? 'Copied' : label}>
+      <ActionIcon
+        variant="subtle"
+        color={copied ? 'teal' : 'gray'}
+        onClick={copy}
+        aria-label={copied ? 'Copied' : label}
+      >
+        {copied ? <CheckIcon width={18} aria-hidden /> : <ClipboardDocumentIcon width={18} aria-hidden />}
+      </ActionIcon>
+    </Tooltip>
   );
 }
 

@@ -1,7 +1,8 @@
-import { Button, CopyButton, Tooltip } from '@mantine/core';
+import { Button, Tooltip } from '@mantine/core';
 import { CheckIcon, LinkIcon } from '@heroicons/react/24/outline';
 import { below } from '../../below.ts';
 import { isRecord, queryOf } from '../../api.ts';
+import { useCopying } from '../../ui/useCopying.ts';
 
 /** Longer addresses are cut or refused on their way. */
 const length_max = 8_000;
@@ -13,31 +14,28 @@ export function ShareButton({ model, beside, input }: Props) {
   const query = queryOf({ model, beside, input: JSON.stringify(withoutFiles(input)) });
   const link = `${window.location.origin}${below('/playground')}${query}`;
   const is_long = link.length > length_max;
+  const { copied, copy } = useCopying(link);
   return (
-    <CopyButton value={link} timeout={2_000}>
-      {({ copied, copy }) => (
-        <Tooltip
-          multiline
-          maw={280}
-          label={
-            is_long
-              ? 'These parameters are too long for a link.'
-              : 'Contains the model and its parameters, but no files from this computer.'
-          }
-        >
-          <Button
-            size="xs"
-            variant="subtle"
-            color={copied ? 'teal' : 'gray'}
-            onClick={copy}
-            disabled={is_long}
-            leftSection={copied ? <CheckIcon width={16} aria-hidden /> : <LinkIcon width={16} aria-hidden />}
-          >
-            {copied ? 'Link copied' : 'Copy a link'}
-          </Button>
-        </Tooltip>
-      )}
-    </CopyButton>
+    <Tooltip
+      multiline
+      maw={280}
+      label={
+        is_long
+          ? 'These parameters are too long for a link.'
+          : 'Contains the model and its parameters, but no files from this computer.'
+      }
+    >
+      <Button
+        size="xs"
+        variant="subtle"
+        color={copied ? 'teal' : 'gray'}
+        onClick={copy}
+        disabled={is_long}
+        leftSection={copied ? <CheckIcon width={16} aria-hidden /> : <LinkIcon width={16} aria-hidden />}
+      >
+        {copied ? 'Link copied' : 'Copy a link'}
+      </Button>
+    </Tooltip>
   );
 }
 

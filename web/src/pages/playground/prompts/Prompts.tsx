@@ -1,4 +1,4 @@
-import { Button, CopyButton, Group, Select, Stack, Switch, Text } from '@mantine/core';
+import { Button, Group, Select, Stack, Switch, Text } from '@mantine/core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { PromptBody, PromptView } from '../../../../../src/dashboard/views/playground.ts';
@@ -9,6 +9,7 @@ import { Modal } from '../../../ui/Modal.tsx';
 import { Card } from '../../../ui/Page.tsx';
 import { Failed } from '../../../ui/states.tsx';
 import { NameForm } from '../../../ui/NameForm.tsx';
+import { useCopying } from '../../../ui/useCopying.ts';
 import { promptsKey, usePrompts } from './queries.ts';
 import { only_for_all } from './words.ts';
 import { Versions } from './Versions.tsx';
@@ -174,19 +175,15 @@ function OpenPrompt({ prompt, written, can_save, open, restore }: OpenProps) {
 type ActsProps = { id: string; can_save: boolean; setDialog: (dialog: Dialog) => void };
 
 function Acts({ id, can_save, setDialog }: ActsProps) {
-  const link = `${window.location.origin}${below('/playground')}?prompt=${id}`;
+  const { copied, copy } = useCopying(`${window.location.origin}${below('/playground')}?prompt=${id}`);
   return (
     <>
       <Button size="xs" variant="default" onClick={() => setDialog('versions')}>
         Versions
       </Button>
-      <CopyButton value={link} timeout={2_000}>
-        {({ copied, copy }) => (
-          <Button size="xs" variant="default" onClick={copy}>
-            {copied ? 'Link copied' : 'Copy its link'}
-          </Button>
-        )}
-      </CopyButton>
+      <Button size="xs" variant="default" onClick={copy}>
+        {copied ? 'Link copied' : 'Copy its link'}
+      </Button>
       {can_save && (
         <>
           <Button size="xs" variant="default" onClick={() => setDialog('rename')}>
