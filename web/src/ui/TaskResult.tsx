@@ -5,12 +5,13 @@ import type { ReactNode } from 'react';
 import type { FileView, TaskView } from '../../../src/dashboard/views/activity.ts';
 import { api } from '../api.ts';
 import { usePlace } from '../session.tsx';
+import { durationText } from './duration.ts';
 import { fileText, Viewer } from './Media.tsx';
 import { Money } from './Money.tsx';
 import { Card, Figure } from './Page.tsx';
 import { Failed } from './states.tsx';
 import { Status } from './Status.tsx';
-import { durationText, useNow } from './Time.tsx';
+import { useNow } from './Time.tsx';
 
 /** A task, asked for again for as long as something may change of it. */
 export function useTask(id: string | undefined) {

@@ -1,7 +1,6 @@
 import { Text } from '@mantine/core';
 import { useEffect, useState } from 'react';
 import { useHint } from './Hint.tsx';
-import { oneDecimal } from './one-decimal.ts';
 import { minute_form, near_form, second_form } from './dates.ts';
 
 /** `3 minutes ago`, for what is less than a day old. */
@@ -42,11 +41,4 @@ export function useNow(every_ms: number | undefined): number {
     return () => clearInterval(timer);
   }, [every_ms]);
   return now_ms;
-}
-
-/** `850 ms`, `3.2 s`, `2 min 5 s`. */
-export function durationText(duration_ms: number): string {
-  if (duration_ms < 1_000) return `${Math.round(duration_ms)} ms`;
-  if (duration_ms < 60_000) return `${oneDecimal(duration_ms / 1000)} s`;
-  return `${Math.floor(duration_ms / 60_000)} min ${Math.round((duration_ms % 60_000) / 1000)} s`;
 }

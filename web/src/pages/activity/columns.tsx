@@ -2,10 +2,11 @@ import { Anchor, Badge, Group, Table, Text } from '@mantine/core';
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import type { ActivityLine, ExportColumn } from '../../../../src/dashboard/views/activity.ts';
+import { durationText } from '../../ui/duration.ts';
 import { Thumbnail } from '../../ui/Thumbnail.tsx';
 import { Money } from '../../ui/Money.tsx';
 import { CallStatus, Status } from '../../ui/Status.tsx';
-import { durationText, Time } from '../../ui/Time.tsx';
+import { Time } from '../../ui/Time.tsx';
 import { Labels } from './Labels.tsx';
 import type { ActivityTab } from './search.ts';
 

@@ -1,10 +1,11 @@
 import { Button, Table, Text } from '@mantine/core';
 import type { AdminNode } from '../../../../src/dashboard/views/admin.ts';
+import { durationText } from '../../ui/duration.ts';
 import { ListTable } from '../../ui/ListTable.tsx';
 import { Card } from '../../ui/Page.tsx';
 import { Failed } from '../../ui/states.tsx';
 import { Status } from '../../ui/Status.tsx';
-import { durationText, Time } from '../../ui/Time.tsx';
+import { Time } from '../../ui/Time.tsx';
 import { useChange } from './useChange.ts';
 
 const roles: Record<string, string> = { all: 'API and worker', api: 'API', worker: 'Worker' };

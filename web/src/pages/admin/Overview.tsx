@@ -3,12 +3,13 @@ import { useQuery } from '@tanstack/react-query';
 import type { AdminFailure, AdminFailures, AdminOverview, Light } from '../../../../src/dashboard/views/admin.ts';
 import type { Cost } from '../../../../src/dashboard/views/common.ts';
 import { api } from '../../api.ts';
+import { durationText } from '../../ui/duration.ts';
 import { LinkTo } from '../../ui/LinkTo.tsx';
 import { ListTable } from '../../ui/ListTable.tsx';
 import { Card, Figure, Page } from '../../ui/Page.tsx';
 import { Loaded } from '../../ui/states.tsx';
 import { Status } from '../../ui/Status.tsx';
-import { durationText, Time } from '../../ui/Time.tsx';
+import { Time } from '../../ui/Time.tsx';
 import { MarginBars, monthText } from './MarginBars.tsx';
 
 /** The state of the service at a glance. */

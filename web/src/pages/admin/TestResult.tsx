@@ -3,10 +3,10 @@ import { useQuery } from '@tanstack/react-query';
 import type { AdminTestCall } from '../../../../src/dashboard/views/admin.ts';
 import { api } from '../../api.ts';
 import { CodeBox } from '../../ui/Copy.tsx';
+import { durationText } from '../../ui/duration.ts';
 import { Viewer } from '../../ui/Media.tsx';
 import { Failed } from '../../ui/states.tsx';
 import { Status } from '../../ui/Status.tsx';
-import { durationText } from '../../ui/Time.tsx';
 
 const looks: Record<string, { of: string; label: string }> = {
   done: { of: 'succeeded', label: 'It works' },

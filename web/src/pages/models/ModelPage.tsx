@@ -2,6 +2,7 @@ import { Badge, Grid, Group, SimpleGrid, Stack, Table, Text } from '@mantine/cor
 import { getRouteApi } from '@tanstack/react-router';
 import type { ModelView } from '../../../../src/dashboard/views/models.ts';
 import { CodeBox } from '../../ui/Copy.tsx';
+import { durationText } from '../../ui/duration.ts';
 import { isInPlayground, isMedia, kindText } from '../../ui/kinds.ts';
 import { ButtonTo, LinkTo } from '../../ui/LinkTo.tsx';
 import { ListTable } from '../../ui/ListTable.tsx';
@@ -10,7 +11,7 @@ import { Card, Figure, Page } from '../../ui/Page.tsx';
 import { conditionText, isFree, perText, priceText } from '../../ui/price.ts';
 import { titleOf } from '../../ui/schema.ts';
 import { Loaded } from '../../ui/states.tsx';
-import { durationText, Time } from '../../ui/Time.tsx';
+import { Time } from '../../ui/Time.tsx';
 import { Trail } from '../../ui/Trail.tsx';
 import { Calculator } from './Calculator.tsx';
 import { CallIt } from './CallIt.tsx';

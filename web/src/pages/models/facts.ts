@@ -1,6 +1,6 @@
 import type { ModelSpeedView, ModelView, PaceView, PriceView } from '../../../../src/dashboard/views/models.ts';
-import { durationText } from '../../ui/Time.tsx';
 import { kinds } from './search.ts';
+import { durationText } from '../../ui/duration.ts';
 import { oneDecimal } from '../../ui/one-decimal.ts';
 import { capitalized } from '../../ui/kinds.ts';
 

@@ -4,12 +4,13 @@ import type { ModelStatusView, StatusView } from '../../../../src/dashboard/view
 import { api, Failure } from '../../api.ts';
 import { below } from '../../below.ts';
 import { short_day_form } from '../../ui/dates.ts';
+import { durationText } from '../../ui/duration.ts';
 import { kindText } from '../../ui/kinds.ts';
 import { ButtonTo, LinkTo } from '../../ui/LinkTo.tsx';
 import { ModelStatus } from '../../ui/ModelStatus.tsx';
 import { Card, Page } from '../../ui/Page.tsx';
 import { Empty, Loaded } from '../../ui/states.tsx';
-import { durationText, Time } from '../../ui/Time.tsx';
+import { Time } from '../../ui/Time.tsx';
 
 const refresh_every_ms = 60_000;
 

@@ -4,13 +4,14 @@ import type { Moment, TaskView } from '../../../../src/dashboard/views/activity.
 import { usePlace } from '../../session.tsx';
 import { ChargeCard } from '../../ui/ChargeCard.tsx';
 import { CodeBox } from '../../ui/Copy.tsx';
+import { durationText } from '../../ui/duration.ts';
 import { FeedbackCard } from '../../ui/Feedback.tsx';
 import { formattedJson } from '../../ui/json.ts';
 import { LinkTo } from '../../ui/LinkTo.tsx';
 import { Card, Figure, Page } from '../../ui/Page.tsx';
 import { Loaded } from '../../ui/states.tsx';
 import { MoneyFigures, ResultCard, useTask } from '../../ui/TaskResult.tsx';
-import { durationText, Time } from '../../ui/Time.tsx';
+import { Time } from '../../ui/Time.tsx';
 import { Trail } from '../../ui/Trail.tsx';
 import { Labels } from '../activity/Labels.tsx';
 import { DeliveryCard } from './DeliveryCard.tsx';

@@ -6,13 +6,14 @@ import type { DeliveryDetailView } from '../../../../src/dashboard/views/webhook
 import { api } from '../../api.ts';
 import { usePlace } from '../../session.tsx';
 import { CodeBox } from '../../ui/Copy.tsx';
+import { durationText } from '../../ui/duration.ts';
 import { formattedJson } from '../../ui/json.ts';
 import { LinkTo } from '../../ui/LinkTo.tsx';
 import { MayButton } from '../../ui/MayButton.tsx';
 import { Card, Page } from '../../ui/Page.tsx';
 import { Failed, Loaded } from '../../ui/states.tsx';
 import { Status } from '../../ui/Status.tsx';
-import { durationText, Time } from '../../ui/Time.tsx';
+import { Time } from '../../ui/Time.tsx';
 import { Trail } from '../../ui/Trail.tsx';
 import { useWebhooks } from './Webhooks.tsx';
 

@@ -4,13 +4,13 @@ import { useState } from 'react';
 import type { TestSentView } from '../../../../src/dashboard/views/webhooks.ts';
 import { api } from '../../api.ts';
 import { usePlace } from '../../session.tsx';
+import { durationText } from '../../ui/duration.ts';
 import { fieldErrors } from '../../ui/field-error.ts';
 import { LinkTo } from '../../ui/LinkTo.tsx';
 import { MayButton } from '../../ui/MayButton.tsx';
 import { Card } from '../../ui/Page.tsx';
 import { Failed } from '../../ui/states.tsx';
 import { Status } from '../../ui/Status.tsx';
-import { durationText } from '../../ui/Time.tsx';
 
 /** A signed payload of a task without output, sent once, here and now. */
 export function SendTest() {

@@ -2,10 +2,10 @@ import { Alert, Button, FileButton, Group, Progress, Stack, Table, Text } from '
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { usePlace } from '../../../session.tsx';
+import { durationText } from '../../../ui/duration.ts';
 import { ListTable } from '../../../ui/ListTable.tsx';
 import { exactText, Money } from '../../../ui/Money.tsx';
 import { Card } from '../../../ui/Page.tsx';
-import { durationText } from '../../../ui/Time.tsx';
 import type { Settings } from '../conversation.ts';
 import { filled, variablesIn } from '../prompts/template.ts';
 import { saveFile } from '../save-file.ts';
