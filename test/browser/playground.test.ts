@@ -42,6 +42,7 @@ test('an image is made by keyboard alone, with its price before and its cost aft
   await keyboard.fill(/^Prompt/, 'A green bicycle');
   const run = page.getByRole('button', { name: /^Run/ });
   await expect.poll(() => run.textContent(), patience).toBe('Run · holds $0.01');
+  await page.getByText('$5.00 available').waitFor();
   await keyboard.press('Control+Enter');
   const result_image = page.getByRole('img', { name: 'Result 1 of sandbox/image' });
   await result_image.waitFor();
@@ -50,6 +51,7 @@ test('an image is made by keyboard alone, with its price before and its cost aft
     .toBe(768);
   const facts = page.getByRole('main');
   await expect.poll(() => facts.innerText(), patience).toMatch(/Held\s+\$0\.01\s+Cost\s+\$0\.01\s+Released\s+\$0\.00/);
+  await page.getByText('$4.99 available').waitFor();
   expect(await violationsIn(page)).toEqual([]);
   await keyboard.enter('link', 'All details of this task');
   await page.waitForURL(({ pathname }) => pathname.startsWith('/tasks/task_'));

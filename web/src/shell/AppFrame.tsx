@@ -22,13 +22,13 @@ import {
   SunIcon,
   UserCircleIcon,
 } from '@heroicons/react/24/outline';
-import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useQueryClient } from '@tanstack/react-query';
 import { Link, Outlet, useNavigate, useRouterState } from '@tanstack/react-router';
 import { lazy, Suspense, useEffect } from 'react';
 import { below } from '../below.ts';
-import type { BalanceView } from '../../../src/dashboard/views/common.ts';
 import { api } from '../api.ts';
 import { addressOf, forgetView, usePlace, useSession } from '../session.tsx';
+import { useBalance } from '../ui/balance.ts';
 import { Money, moneyText } from '../ui/Money.tsx';
 import { Page } from '../ui/Page.tsx';
 import { roleName } from '../ui/roles.ts';
@@ -246,12 +246,7 @@ function AccountSwitch() {
 
 /** Always in sight: what can be spent. It leads to where the money went. */
 function BalancePill() {
-  const { base, account } = usePlace();
-  const { data } = useQuery({
-    queryKey: [account.id, 'balance'],
-    queryFn: ({ signal }) => api.get<BalanceView>(`${base}/balance`, { signal }),
-    refetchInterval: 15_000,
-  });
+  const { data } = useBalance({ refetchInterval: 15_000 });
   if (!data) return null;
   return (
     <Tooltip label="Available: the balance minus the holds for running work">

@@ -3,10 +3,10 @@ import { ExclamationTriangleIcon } from '@heroicons/react/24/outline';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import type { TaskLineView } from '../../../../src/dashboard/views/activity.ts';
-import type { BalanceView } from '../../../../src/dashboard/views/common.ts';
 import type { HomeView } from '../../../../src/dashboard/views/home.ts';
 import { api } from '../../api.ts';
 import { usePlace } from '../../session.tsx';
+import { useBalance } from '../../ui/balance.ts';
 import { ButtonTo, LinkTo } from '../../ui/LinkTo.tsx';
 import { Thumbnail } from '../../ui/Thumbnail.tsx';
 import { Money, moneyText } from '../../ui/Money.tsx';
@@ -61,11 +61,8 @@ function OwnNotices({ is_new }: { is_new: boolean }) {
 }
 
 function BalanceCard() {
-  const { account, base, may } = usePlace();
-  const balance = useQuery({
-    queryKey: [account.id, 'balance'],
-    queryFn: ({ signal }) => api.get<BalanceView>(`${base}/balance`, { signal }),
-  });
+  const { may } = usePlace();
+  const balance = useBalance();
   return (
     <Card
       title="Balance"

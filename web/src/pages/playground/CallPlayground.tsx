@@ -3,12 +3,13 @@ import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState, type ReactNode } from 'react';
 import type { ModelView } from '../../../../src/dashboard/views/models.ts';
 import { usePlace } from '../../session.tsx';
+import { renewBalance } from '../../ui/balance.ts';
+import { durationText } from '../../ui/duration.ts';
 import { LinkTo } from '../../ui/LinkTo.tsx';
 import { Money } from '../../ui/Money.tsx';
 import { Card, Figure } from '../../ui/Page.tsx';
 import { exampleInput, samplesOf } from '../../ui/samples.ts';
 import { Samples } from '../../ui/Samples.tsx';
-import { durationText } from '../../ui/Time.tsx';
 import { JsonBox } from './JsonBox.tsx';
 import { RunLine } from './RunLine.tsx';
 import { ShareButton } from './ShareButton.tsx';
@@ -39,7 +40,7 @@ export function CallPlayground({ model, call, begin }: Props) {
   const estimate = useEstimate(`${call.path}/estimate`, body);
   const run = useMutation({
     mutationFn: async (): Promise<Done> => ({ ...(await callOnce(`${base}${call.path}`, body)), input }),
-    onSuccess: () => void queries.invalidateQueries({ queryKey: [account.id, 'balance'] }),
+    onSuccess: () => renewBalance(queries, account.id),
     onError: () => void estimate.refetch(),
   });
   const can_run = may('run') && !run.isPending && isRunnable(estimate);

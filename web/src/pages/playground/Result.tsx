@@ -7,6 +7,7 @@ import { usePlace } from '../../session.tsx';
 import { Thumbs } from '../../ui/Feedback.tsx';
 import { LinkTo } from '../../ui/LinkTo.tsx';
 import { Card } from '../../ui/Page.tsx';
+import { renewBalance } from '../../ui/balance.ts';
 import { Loaded } from '../../ui/states.tsx';
 import { MoneyFigures, ResultCard, useTask } from '../../ui/TaskResult.tsx';
 
@@ -47,7 +48,7 @@ function TaskResult({ id, title, among }: TaskProps) {
   const is_final = query.data?.completed_at != null;
   useEffect(() => {
     if (!is_final) return;
-    void queries.invalidateQueries({ queryKey: [account.id, 'balance'] });
+    renewBalance(queries, account.id);
     void queries.invalidateQueries({ queryKey: [account.id, 'runs'] });
   }, [is_final, queries, account.id]);
   return (

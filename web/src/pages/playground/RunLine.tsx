@@ -2,6 +2,7 @@ import { Button, Group, Stack, Text } from '@mantine/core';
 import { PlayIcon } from '@heroicons/react/24/solid';
 import type { EstimateView } from '../../../../src/dashboard/views/playground.ts';
 import { usePlace } from '../../session.tsx';
+import { useBalance } from '../../ui/balance.ts';
 import { LinkTo } from '../../ui/LinkTo.tsx';
 import { exactText, moneyText } from '../../ui/Money.tsx';
 import { Failed } from '../../ui/states.tsx';
@@ -57,8 +58,11 @@ export function RunLine({ estimate, starting, can_run, error, run, models = 1 }:
   );
 }
 
+/** The available balance of now, as in the header: that of the estimate is older. Nothing for whoever may not see it. */
 function Left({ view }: { view: EstimateView | undefined }) {
-  return view?.ok && view.available ? <>{moneyText(view.available)} available</> : null;
+  const enabled = view?.ok === true && view.available !== null;
+  const { data } = useBalance({ enabled });
+  return enabled && data ? <>{moneyText(data.available)} available</> : null;
 }
 
 /** Returns the reason why it cannot run; undefined if it can, or if that is being checked. */

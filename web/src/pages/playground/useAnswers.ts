@@ -3,6 +3,7 @@ import { useCallback, useEffect, useRef } from 'react';
 import type { ChatView } from '../../../../src/dashboard/views/activity.ts';
 import { api } from '../../api.ts';
 import { usePlace } from '../../session.tsx';
+import { renewBalance } from '../../ui/balance.ts';
 import { streamChat } from './chat-stream.ts';
 import { answerError, empty_answer, withDelta, type Settings } from './conversation.ts';
 import { styles } from './styles/styles.ts';
@@ -72,7 +73,7 @@ export function useAnswers() {
         const bill = await billOf(base, answer.request_id);
         if (bill) show({ ...answer, bill });
       }
-      void queries.invalidateQueries({ queryKey: [account.id, 'balance'] });
+      renewBalance(queries, account.id);
     },
     [base, account.id, queries],
   );

@@ -3,6 +3,7 @@ import { useEffect, useRef, useState } from 'react';
 import type { EstimateView } from '../../../../../src/dashboard/views/playground.ts';
 import { api, Failure, isRecord } from '../../../api.ts';
 import { usePlace } from '../../../session.tsx';
+import { renewBalance } from '../../../ui/balance.ts';
 import type { Settings } from '../conversation.ts';
 import { filled } from '../prompts/template.ts';
 import { styles } from '../styles/styles.ts';
@@ -88,7 +89,7 @@ export function useTableRun() {
       },
     });
     setRunning(false);
-    void queries.invalidateQueries({ queryKey: [account.id, 'balance'] });
+    renewBalance(queries, account.id);
   };
 
   return { states, is_running, weigh, start, stop: () => stopping.current?.abort(), clear: () => setStates([]) };

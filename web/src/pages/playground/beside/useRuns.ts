@@ -3,6 +3,7 @@ import { useState } from 'react';
 import type { ModelView } from '../../../../../src/dashboard/views/models.ts';
 import { api } from '../../../api.ts';
 import { usePlace } from '../../../session.tsx';
+import { renewBalance } from '../../../ui/balance.ts';
 
 /** The run of a model on this page: being created, a task, or none and why. */
 export type Place = { is: 'none' } | { is: 'starting' } | { is: 'task'; id: string } | { is: 'refused'; error: Error };
@@ -39,7 +40,7 @@ export function useRuns({ models, inputOf, runs, setRuns }: Parts) {
     setFresh(Object.fromEntries(models.map(({ id }) => [id, { is: 'starting' }])));
     const places = await Promise.all(models.map(startOne));
     setRuns(Object.fromEntries(places.flatMap(([id, place]) => (place.is === 'task' ? [[id, place.id]] : []))));
-    void queries.invalidateQueries({ queryKey: [account.id, 'balance'] });
+    renewBalance(queries, account.id);
     void queries.invalidateQueries({ queryKey: [account.id, 'runs'] });
     return places.every(([, place]) => place.is === 'task');
   };
