@@ -1,5 +1,7 @@
 import type { BrowserContext, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { createAccount } from '../../src/accounts/accounts.ts';
+import { ownerOf } from '../../src/accounts/members.ts';
 import { memberOf, ownerOfNew, type Someone } from '../dashboard/people.ts';
 import { startTestApp, type TestApp } from '../helpers/app.ts';
 import { launchBrowser } from '../helpers/browser.ts';
@@ -16,7 +18,7 @@ let problems: string[];
 const limit = { timeout: 300_000 };
 
 beforeAll(async () => {
-  service = await startTestApp({ worker: false });
+  service = await startTestApp({ worker: false, yaml: 'version: 1\ncurrencies: { USD: "1", PLN: "4" }\n' });
   chromium = await launchBrowser();
   empty = await ownerOfNew(service, 'Empty', 0n);
 });
@@ -64,6 +66,15 @@ test(
     expect(new URL(page.url()).pathname).toBe(`/admin/accounts/${empty.account_id}`);
   },
 );
+
+test('the price of an image is in the currency of the account', limit, async () => {
+  const now = new Date();
+  const account = { name: 'Złoty', currency: 'PLN', initial_credit: 20_000n };
+  const { id } = await createAccount(service.app.db, account, now);
+  await signIn(page, service.app, await ownerOf(service.app.db, id, now));
+  await page.getByText('An image costs 0.04 zł, and 0.02 zł is available.').waitFor();
+  expect(await page.getByRole('link', { name: 'Open the playground' }).count()).toBe(0);
+});
 
 test('with money the first step leads to the playground', limit, async () => {
   const owner = await ownerOfNew(service, 'Rich');

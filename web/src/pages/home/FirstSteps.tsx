@@ -4,11 +4,12 @@ import { useLocalStorage } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
-import type { BalanceView } from '../../../../src/dashboard/views/common.ts';
 import type { HomeView } from '../../../../src/dashboard/views/home.ts';
-import { api } from '../../api.ts';
+import type { UnitCostView } from '../../../../src/dashboard/views/models.ts';
+import { api, queryOf } from '../../api.ts';
 import { below } from '../../below.ts';
 import { usePlace } from '../../session.tsx';
+import { useBalance } from '../../ui/balance.ts';
 import { CodeBox } from '../../ui/Copy.tsx';
 import { ButtonTo } from '../../ui/LinkTo.tsx';
 import { Money } from '../../ui/Money.tsx';
@@ -128,17 +129,22 @@ function Guide() {
   );
 }
 
-const image_costs = 0.01;
+const an_image = queryOf({ models: 'sandbox/image', units: JSON.stringify({ image: '1' }) });
 
 /** With an empty balance the playground would only refuse: money comes first. */
 function ImageStep() {
   const { account, base, me, may } = usePlace();
-  const { data } = useQuery({
-    queryKey: [account.id, 'balance'],
-    queryFn: ({ signal }) => api.get<BalanceView>(`${base}/balance`, { signal }),
-    enabled: !account.is_limited, // the balance is of all of the account
+  const enabled = !account.is_limited; // the balance is of all of the account
+  const { data: balance } = useBalance({ enabled });
+  const { data: costs } = useQuery({
+    queryKey: [account.id, 'model-costs', an_image],
+    queryFn: async ({ signal }) =>
+      (await api.get<{ data: UnitCostView[] }>(`${base}/model-costs${an_image}`, { signal })).data,
+    enabled,
+    staleTime: 60_000,
   });
-  if (!data || Number(data.available.exact) >= image_costs) {
+  const cost = costs?.[0]?.cost;
+  if (!balance || !cost || Number(balance.available.exact) >= Number(cost.exact)) {
     return (
       <Group>
         <Text size="sm">The sandbox needs no provider key.</Text>
@@ -152,8 +158,7 @@ function ImageStep() {
   return (
     <Group>
       <Text size="sm">
-        An image costs <Money cost={{ amount: '0.01', exact: '0.010000', currency: data.available.currency }} />, and{' '}
-        <Money cost={data.available} /> is available.
+        An image costs <Money cost={cost} exact />, and <Money cost={balance.available} /> is available.
         {!is_operator && !may('billing') && ' Ask an owner of the account to top up.'}
       </Text>
       {is_operator ? (
