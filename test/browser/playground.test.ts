@@ -197,6 +197,41 @@ test('an output file becomes the input of another model', async () => {
   await page.getByRole('img', { name: 'Result 1 of sandbox/edit' }).waitFor();
 });
 
+test('an upload that ends late changes nothing but its field, and adds to what is in a list by then', async () => {
+  await open('/playground?model=sandbox%2Fedit');
+  const file = { name: 'red.png', mimeType: 'image/png', buffer: await redImage(32) };
+  const held: (() => void)[] = [];
+  await page.route('**/files', async (route) => {
+    await new Promise<void>((goOn) => held.push(goOn));
+    await route.continue();
+  });
+  await page.locator('input[type=file]').first().setInputFiles(file);
+  await expect.poll(() => held.length, patience).toBe(1);
+  const link = page.getByRole('textbox', { name: 'Another of Images: link' });
+  await link.fill('https://example.com/a.png');
+  await link.press('Enter');
+  await page.getByRole('textbox', { name: 'Images 1: link' }).waitFor();
+  held.pop()?.();
+  await page.getByText('red.png').waitFor();
+  await expect
+    .poll(() => page.getByRole('textbox', { name: 'Images 1: link' }).inputValue(), patience)
+    .toBe('https://example.com/a.png');
+
+  await page.locator('input[type=file]').last().setInputFiles(file); // the mask
+  await expect.poll(() => held.length, patience).toBe(1);
+  await page.getByRole('tab', { name: 'JSON' }).click();
+  const json = page.getByRole('textbox', { name: 'Input' });
+  const written = async (): Promise<Record<string, unknown>> => JSON.parse(await json.inputValue());
+  await json.fill(JSON.stringify({ ...(await written()), prompt: 'A blue bicycle' }));
+  held.pop()?.();
+  await expect
+    .poll(written, patience)
+    .toMatchObject({ prompt: 'A blue bicycle', mask: expect.stringMatching(/^file_/) });
+  await page.getByRole('tab', { name: 'Form' }).click();
+  await expect.poll(() => page.getByRole('textbox', { name: /^Prompt/ }).inputValue()).toBe('A blue bicycle');
+  await page.unroute('**/files');
+});
+
 test('documents are ordered by a query, with the hold before and the cost after', async () => {
   await open('/playground?model=sandbox%2Frerank');
   await page.getByRole('textbox', { name: 'Query' }).fill('a red bicycle');

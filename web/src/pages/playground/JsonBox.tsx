@@ -1,5 +1,5 @@
 import { Textarea } from '@mantine/core';
-import { useState } from 'react';
+import { useEffect, useRef, useState } from 'react';
 import { isRecord } from '../../api.ts';
 
 type Props = {
@@ -10,11 +10,25 @@ type Props = {
   disabled?: boolean;
 };
 
-/** An object as JSON that can be edited: what is not whole yet changes nothing. */
+/**
+ * An object as JSON that can be edited: what is not whole yet changes nothing. What is typed stays as it is typed; a value
+ * that changes elsewhere, as when an upload ends, is shown.
+ */
 export function JsonBox({ label, description, value, onChange, disabled = false }: Props) {
-  const [text, setText] = useState(() => JSON.stringify(value, undefined, 2));
+  const json = JSON.stringify(value, undefined, 2);
+  const [text, setText] = useState(json);
   const [error, setError] = useState<string | null>(null);
+  const is_typed = useRef(false);
+  useEffect(() => {
+    if (is_typed.current) return;
+    setText(json);
+    setError(null);
+  }, [json]);
+  useEffect(() => {
+    is_typed.current = false;
+  });
   const change = (next: string) => {
+    is_typed.current = true;
     setText(next);
     const read = readObject(next);
     setError(read ? null : 'This is not a JSON object yet; the previous value is used.');

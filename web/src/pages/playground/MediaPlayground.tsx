@@ -51,11 +51,15 @@ function useMedia({ model, begin, others, beside, runs, setRuns }: Props) {
   const { schema, differences } = sharedInput(models);
   const is_alone = compared.length === 0;
   // Fields of one model alone wait until it is alone again.
-  const shown = is_alone ? input : inputFor({ input_schema: schema }, input);
-  const setShown = (next: Input) => {
-    const hidden = Object.entries(input).filter(([name]) => !Object.hasOwn(shown, name));
-    setInput(is_alone ? next : { ...Object.fromEntries(hidden), ...next });
-  };
+  const shownOf = (whole: Input) => (is_alone ? whole : inputFor({ input_schema: schema }, whole));
+  const shown = shownOf(input);
+  const update = (change: (before: Input) => Input) =>
+    setInput((before) => {
+      if (is_alone) return change(before);
+      const shared = shownOf(before);
+      const hidden = Object.entries(before).filter(([name]) => !Object.hasOwn(shared, name));
+      return { ...Object.fromEntries(hidden), ...change(shared) };
+    });
   const inputOf = (one: ModelView) => (is_alone ? input : inputFor(one, shown));
   const { views, ...rest } = useEstimates(
     '/estimate',
@@ -77,7 +81,7 @@ function useMedia({ model, begin, others, beside, runs, setRuns }: Props) {
     schema,
     differences,
     shown,
-    setShown,
+    update,
     inputOf,
     views,
     estimate,
@@ -205,7 +209,7 @@ function holdText(view: EstimateView | undefined): string {
 
 function InputTabs({ model, page }: { model: ModelView; page: ReturnType<typeof useMedia> }) {
   const { me, may } = usePlace();
-  const { schema, shown, setShown, is_alone, estimate, inputOf } = page;
+  const { schema, shown, update, is_alone, estimate, inputOf } = page;
   const problems: readonly FieldProblem[] = estimate.view && !estimate.view.ok ? estimate.view.errors : [];
   return (
     <Tabs defaultValue="form" keepMounted={false}>
@@ -215,21 +219,14 @@ function InputTabs({ model, page }: { model: ModelView; page: ReturnType<typeof 
         <Tabs.Tab value="code">Code</Tabs.Tab>
       </Tabs.List>
       <Tabs.Panel value="form">
-        <Form
-          schema={schema}
-          value={shown}
-          onChange={setShown}
-          problems={problems}
-          path="input"
-          disabled={!may('run')}
-        />
+        <Form schema={schema} value={shown} update={update} problems={problems} path="input" disabled={!may('run')} />
       </Tabs.Panel>
       <Tabs.Panel value="json">
         <JsonBox
           label="Input"
           description="Missing fields take their defaults."
           value={shown}
-          onChange={setShown}
+          onChange={(next) => update(() => next)}
           disabled={!may('run')}
         />
       </Tabs.Panel>

@@ -10,21 +10,24 @@ import type { FormProps } from './control-labels.ts';
 const shown_max = 5;
 
 /** Controls for an object by its schema, every field of it, whatever it is. */
-export function Form({ schema, value, onChange, problems, path, disabled }: FormProps) {
+export function Form({ schema, value, update, problems, path, disabled }: FormProps) {
   const { first, rest } = split(fieldsOf(schema));
   const has_problem = rest.some(({ name }) => problemAt(problems, `${path}.${name}`) !== undefined);
   const is_set = rest.some(({ name }) => value[name] !== undefined);
   const [open, { toggle }] = useDisclosure(is_set);
-  const set = (name: string, next: unknown) => {
-    const { [name]: _, ...others } = value;
-    onChange(next === undefined ? others : { ...value, [name]: next });
-  };
+  const change = (name: string, next: (before: unknown) => unknown) =>
+    update((before) => {
+      const { [name]: own, ...others } = before;
+      const changed = next(own);
+      return changed === undefined ? others : { ...before, [name]: changed };
+    });
   const control = (field: Field) => (
     <Control
       key={field.name}
       field={field}
       value={value[field.name]}
-      onChange={(next) => set(field.name, next)}
+      onChange={(next) => change(field.name, () => next)}
+      update={(next) => change(field.name, next)}
       problems={problems}
       path={`${path}.${field.name}`}
       disabled={disabled}

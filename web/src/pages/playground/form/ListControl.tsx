@@ -7,13 +7,18 @@ import { problemAt } from './problems.ts';
 
 /** Rows of texts or files, which can be added, taken away and put in another order. */
 export function ListControl(props: ControlProps) {
-  const { field, value, onChange, problems, path, disabled } = props;
-  const rows = Array.isArray(value) ? value.map(String) : [];
+  const { field, value, update, problems, path, disabled } = props;
+  const rows = rowsOf(value);
   const title = titleOf(field);
   const kind = mediaOf({ name: '', schema: itemsOf(field) });
   const most = numberOf(field.schema, 'maxItems') ?? 64;
-  const tell = (next: string[]) => onChange(next.length === 0 ? undefined : next);
-  const set = (index: number, text: string) => tell(rows.map((row, at) => (at === index ? text : row)));
+  const change = (next: (rows: string[]) => string[]) =>
+    update((before) => {
+      const changed = next(rowsOf(before));
+      return changed.length === 0 ? undefined : changed;
+    });
+  const set = (index: number, text: string) => change((now) => now.map((row, at) => (at === index ? text : row)));
+  const remove = (index: number) => change((now) => now.filter((_, at) => at !== index));
   const { label, description, withAsterisk, error } = labelsOf(props);
   return (
     <Input.Wrapper {...{ label, description, withAsterisk, error }} labelElement="div">
@@ -26,9 +31,7 @@ export function ListControl(props: ControlProps) {
                 label={`${title} ${index + 1}`}
                 in_list
                 value={row}
-                onChange={(next) =>
-                  next === undefined ? tell(rows.filter((_, at) => at !== index)) : set(index, next)
-                }
+                onChange={(next) => (next === undefined ? remove(index) : set(index, next))}
                 disabled={disabled}
               />
             ) : (
@@ -41,7 +44,7 @@ export function ListControl(props: ControlProps) {
                 error={problemAt(problems, `${path}[${index}]`)}
               />
             )}
-            <RowButtons rows={rows} index={index} tell={tell} disabled={disabled} />
+            <RowButtons count={rows.length} index={index} change={change} remove={remove} disabled={disabled} />
           </Group>
         ))}
         {rows.length < most && (
@@ -49,13 +52,17 @@ export function ListControl(props: ControlProps) {
             kind={kind}
             title={title}
             count={rows.length}
-            add={(text) => tell([...rows, text])}
+            add={(text) => change((now) => [...now, text])}
             disabled={disabled}
           />
         )}
       </Stack>
     </Input.Wrapper>
   );
+}
+
+function rowsOf(value: unknown): string[] {
+  return Array.isArray(value) ? value.map(String) : [];
 }
 
 type MoreProps = {
@@ -90,20 +97,28 @@ function OneMore({ kind, title, count, add, disabled }: MoreProps) {
   );
 }
 
-type RowProps = { rows: string[]; index: number; tell: (rows: string[]) => void; disabled: boolean };
+type RowProps = {
+  count: number;
+  index: number;
+  change: (next: (rows: string[]) => string[]) => void;
+  remove: (index: number) => void;
+  disabled: boolean;
+};
 
-function RowButtons({ rows, index, tell, disabled }: RowProps) {
+function RowButtons({ count, index, change, remove, disabled }: RowProps) {
   const swap = (other: number) =>
-    tell(rows.map((row, at) => (at === index ? (rows[other] ?? row) : at === other ? (rows[index] ?? row) : row)));
+    change((rows) =>
+      rows.map((row, at) => (at === index ? (rows[other] ?? row) : at === other ? (rows[index] ?? row) : row)),
+    );
   return (
     <>
       <RowButton label="Move up" disabled={disabled || index === 0} onClick={() => swap(index - 1)}>
         <ArrowUpIcon width={16} aria-hidden />
       </RowButton>
-      <RowButton label="Move down" disabled={disabled || index === rows.length - 1} onClick={() => swap(index + 1)}>
+      <RowButton label="Move down" disabled={disabled || index === count - 1} onClick={() => swap(index + 1)}>
         <ArrowDownIcon width={16} aria-hidden />
       </RowButton>
-      <RowButton label="Remove" disabled={disabled} onClick={() => tell(rows.filter((_, at) => at !== index))}>
+      <RowButton label="Remove" disabled={disabled} onClick={() => remove(index)}>
         <TrashIcon width={16} aria-hidden />
       </RowButton>
     </>

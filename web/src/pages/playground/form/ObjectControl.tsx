@@ -5,7 +5,7 @@ import { labelsOf, type ControlProps } from './control-labels.ts';
 
 /** An object in the input: a form in the form. */
 export function ObjectControl(props: ControlProps) {
-  const { field, value, onChange, problems, path, disabled, renderForm } = props;
+  const { field, value, update, problems, path, disabled, renderForm } = props;
   const { label, description } = labelsOf(props);
   return (
     <Fieldset legend={label} styles={{ legend: { fontWeight: 600, fontSize: 'var(--mantine-font-size-sm)' } }}>
@@ -17,7 +17,11 @@ export function ObjectControl(props: ControlProps) {
       {renderForm({
         schema: field.schema,
         value: isRecord(value) ? value : {},
-        onChange: (next) => onChange(Object.keys(next).length === 0 ? undefined : next),
+        update: (change) =>
+          update((before) => {
+            const next = change(isRecord(before) ? before : {});
+            return Object.keys(next).length === 0 ? undefined : next;
+          }),
         problems,
         path,
         disabled,

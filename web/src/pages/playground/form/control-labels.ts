@@ -4,10 +4,13 @@ import type { FieldProblem } from '../../../../../src/dashboard/views/playground
 import { textOf, titleOf, type Field, type FieldSchema } from '../../../ui/schema.ts';
 import { problemAt } from './problems.ts';
 
+type Input = Record<string, unknown>;
+
 export type FormProps = {
   schema: FieldSchema;
-  value: Record<string, unknown>;
-  onChange: (value: Record<string, unknown>) => void;
+  value: Input;
+  /** Makes a change in what the input is by then: uploads end long after the form was drawn. */
+  update: (change: (before: Input) => Input) => void;
   problems: readonly FieldProblem[];
   /** Path of `value`: `input`. */
   path: string;
@@ -19,6 +22,8 @@ export type ControlProps = {
   value: unknown;
   /** Undefined takes the field out of the input: its default holds. */
   onChange: (value: unknown) => void;
+  /** The same, of a value that is a part of the one before. */
+  update: (change: (before: unknown) => unknown) => void;
   problems: readonly FieldProblem[];
   path: string;
   disabled: boolean;
