@@ -2,6 +2,7 @@ import { ActionIcon, Button, Tooltip, VisuallyHidden, type ButtonProps } from '@
 import { useId, type ReactNode } from 'react';
 import type { MyAccount } from '../session.tsx';
 import { usePlace } from '../session.tsx';
+import { atFirstClick } from './first-click.ts';
 import { useHint } from './Hint.tsx';
 import { roleName } from './roles.ts';
 
@@ -58,7 +59,7 @@ export function MayIcon({
         aria-label={denied ? `${label}: ${denial}` : label}
         {...(denied && { 'data-disabled': true, 'aria-disabled': true })}
         {...near}
-        onClick={(event) => (denied ? event.preventDefault() : onClick())}
+        onClick={denied ? (event) => event.preventDefault() : atFirstClick(onClick)}
       >
         {children}
       </ActionIcon>

@@ -8,6 +8,7 @@ import type { SavedViews as Saved } from '../../../../src/dashboard/views/activi
 import { api } from '../../api.ts';
 import { below } from '../../below.ts';
 import { usePlace } from '../../session.tsx';
+import { atFirstClick } from '../../ui/first-click.ts';
 import { Modal } from '../../ui/Modal.tsx';
 import { Failed, Loaded } from '../../ui/states.tsx';
 import { NameForm } from '../../ui/NameForm.tsx';
@@ -63,7 +64,7 @@ function Views({ close }: { close: () => void }) {
                     color="gray"
                     size="lg"
                     aria-label={`Remove ${name}`}
-                    onClick={() => remove.mutate(name)}
+                    onClick={atFirstClick(() => remove.mutate(name))}
                   >
                     <TrashIcon width={18} aria-hidden />
                   </ActionIcon>

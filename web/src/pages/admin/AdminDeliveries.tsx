@@ -5,6 +5,7 @@ import type { Page as ListPage } from '../../../../src/dashboard/views/activity.
 import type { AdminDelivery } from '../../../../src/dashboard/views/admin.ts';
 import { api, queryOf } from '../../api.ts';
 import { ChoiceFilter, Filters } from '../../ui/Filters.tsx';
+import { atFirstClick } from '../../ui/first-click.ts';
 import { ListTable, Pages } from '../../ui/ListTable.tsx';
 import { Page } from '../../ui/Page.tsx';
 import { Empty, Failed } from '../../ui/states.tsx';
@@ -140,7 +141,7 @@ function DeliveryRow({ row, change }: { row: AdminDelivery; change: Change }) {
           <Button
             size="xs"
             variant="default"
-            onClick={() => change.make(`deliveries/${row.id}/resend`, {})}
+            onClick={atFirstClick(() => change.make(`deliveries/${row.id}/resend`, {}))}
             aria-label={`Send again: ${row.id}`}
           >
             Send again

@@ -2,6 +2,7 @@ import { Button, Group, Stack, Text } from '@mantine/core';
 import { PlayIcon } from '@heroicons/react/24/solid';
 import type { EstimateView } from '../../../../src/dashboard/views/playground.ts';
 import { usePlace } from '../../session.tsx';
+import { atFirstClick } from '../../ui/first-click.ts';
 import { useBalance } from '../../ui/balance.ts';
 import { LinkTo } from '../../ui/LinkTo.tsx';
 import { exactText, moneyText } from '../../ui/Money.tsx';
@@ -31,7 +32,7 @@ export function RunLine({ estimate, starting, can_run, error, run, models = 1 }:
       {error && <Failed error={error} />}
       <Group gap="md">
         <Button
-          onClick={({ detail }) => detail <= 1 && run()} // a double click pays once
+          onClick={atFirstClick(run)} // a double click pays once
           onKeyDown={(event) => event.key === 'Enter' && event.repeat && event.preventDefault()}
           size="md"
           loading={starting}

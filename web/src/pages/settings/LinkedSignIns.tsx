@@ -5,6 +5,7 @@ import { api } from '../../api.ts';
 import { IssuerButtons, IssuerProblem, useWaysIn } from '../../ui/Issuers.tsx';
 import { ListTable } from '../../ui/ListTable.tsx';
 import { Card } from '../../ui/Page.tsx';
+import { atFirstClick } from '../../ui/first-click.ts';
 import { Failed, Loaded } from '../../ui/states.tsx';
 import { Time } from '../../ui/Time.tsx';
 
@@ -76,7 +77,12 @@ function Row({ linked, end }: { linked: LinkedSignInView; end: (id: string) => v
         <Text size="sm">{used_at === null ? '–' : <Time at={used_at} ago />}</Text>
       </Table.Td>
       <Table.Td ta="right">
-        <Button size="compact-sm" variant="default" onClick={() => end(id)} aria-label={`Disconnect ${name}`}>
+        <Button
+          size="compact-sm"
+          variant="default"
+          onClick={atFirstClick(() => end(id))}
+          aria-label={`Disconnect ${name}`}
+        >
           Disconnect
         </Button>
       </Table.Td>

@@ -3,6 +3,7 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import type { SessionView } from '../../../../src/dashboard/views/settings.ts';
 import { api } from '../../api.ts';
 import { Card } from '../../ui/Page.tsx';
+import { atFirstClick } from '../../ui/first-click.ts';
 import { ListTable } from '../../ui/ListTable.tsx';
 import { Failed, Loaded } from '../../ui/states.tsx';
 import { Status } from '../../ui/Status.tsx';
@@ -79,7 +80,12 @@ function Row({ session, end }: { session: SessionView; end: (id: string) => void
         {is_this ? (
           <Status of="active" label="This one" />
         ) : (
-          <Button size="compact-sm" variant="default" onClick={() => end(id)} aria-label={`Sign out ${browser}`}>
+          <Button
+            size="compact-sm"
+            variant="default"
+            onClick={atFirstClick(() => end(id))}
+            aria-label={`Sign out ${browser}`}
+          >
             Sign out
           </Button>
         )}
