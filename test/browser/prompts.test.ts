@@ -82,6 +82,15 @@ test('a prompt with variables is saved, filled in, changed, compared and opened 
   await context.close();
 }, 300_000);
 
+/** Lines of the file with the answers. */
+async function downloadedLines(): Promise<string[]> {
+  const downloading = page.waitForEvent('download');
+  await page.getByRole('button', { name: 'Download as CSV' }).click();
+  const chunks: Buffer[] = [];
+  for await (const chunk of await (await downloading).createReadStream()) chunks.push(Buffer.from(chunk));
+  return Buffer.concat(chunks).toString('utf8').split('\r\n');
+}
+
 test('a prompt runs on each row of a CSV file, with the price before and the answers after', async () => {
   await page.goto(`${service.url}/playground?model=sandbox%2Fchat`);
   await message().fill('Say {{word}}');
@@ -108,17 +117,25 @@ test('a prompt runs on each row of a CSV file, with the price before and the ans
   const rows = page.getByRole('region', { name: 'Rows and their answers' }).getByRole('row');
   await expect.poll(() => rows.nth(1).innerText(), patience).toContain('“Say alpha”');
   await expect.poll(() => rows.nth(3).innerText()).toContain('Failed:');
-  const downloading = page.waitForEvent('download');
-  await page.getByRole('button', { name: 'Download as CSV' }).click();
-  const download = await downloading;
-  const chunks: Buffer[] = [];
-  for await (const chunk of await download.createReadStream()) chunks.push(Buffer.from(chunk));
-  const lines = Buffer.concat(chunks).toString('utf8').split('\r\n');
+  const lines = await downloadedLines();
   expect(lines[0]).toBe('\uFEFFword,answer,state,cost,currency,milliseconds,call');
   expect(lines[1]).toMatch(/^alpha,.*“Say alpha”.*,done,0\.\d{6},USD,\d+,req_\w+$/);
   expect(lines[2]).toMatch(/^'=1\+1,/);
-  expect(lines[3]).toMatch(/failed: /);
+  expect(lines[3]).toMatch(/failed: .*,,USD,,req_\w+$/); // what it costs is not known here
   expect(await violationsIn(page)).toEqual([]);
+  await page.route('**/chat/completions', async (route) => {
+    if (!(route.request().postData() ?? '').includes('Say beta')) await route.continue();
+  });
+  await choose('word\nalpha\nbeta\n');
+  await page.getByRole('button', { name: 'Run 2 rows' }).click();
+  await expect.poll(() => rows.nth(1).innerText(), patience).toContain('“Say alpha”');
+  await page.getByRole('button', { name: 'Stop' }).click();
+  await page.getByText('2 of 2 rows have ended.').waitFor();
+  await page.getByText(/^The cost is that of the rows that are done/).waitFor();
+  const [, answered, stopped] = await downloadedLines();
+  expect(answered).toMatch(/,done,0\.\d{6},USD,/);
+  expect(stopped).toBe('beta,,stopped,,USD,,');
+  await page.unroute('**/chat/completions');
   await page.setViewportSize({ width: 390, height: 844 });
   expect(await sidewaysOf(page)).toBe(0);
   expect(problems).toEqual([]);

@@ -161,6 +161,12 @@ function Results({ rows, run: { states, is_running, stop, clear } }: { rows: Row
           The page runs the rows: it stops when you leave it. Calls that have begun are charged.
         </Text>
       )}
+      {!is_running && count('failed', 'stopped') > 0 && (
+        <Text size="xs" c="dimmed">
+          The cost is that of the rows that are done. A call that was stopped, or whose answer was lost, may be charged
+          as well: Activity has all of them.
+        </Text>
+      )}
       <ResultRows states={states} />
     </Stack>
   );
@@ -207,10 +213,11 @@ function ResultRows({ states }: { states: readonly RowState[] }) {
   );
 }
 
+/** Only a call that is done says what it cost: one that was stopped, or whose answer was lost, may be charged all the same. */
 function cellsOf(row: RowState | undefined, currency: string): string[] {
   if (row?.state === 'done') return [row.text, 'done', row.cost, currency, String(row.took_ms), row.request_id];
-  if (row?.state === 'failed') return ['', `failed: ${row.message}`, '0', currency, '', ''];
-  return ['', row?.state ?? 'waiting', '0', currency, '', ''];
+  if (row?.state === 'failed') return ['', `failed: ${row.message}`, '', currency, '', row.request_id ?? ''];
+  return ['', row?.state ?? 'waiting', '', currency, '', ''];
 }
 
 /** Sums of money are whole numbers of millionths. */

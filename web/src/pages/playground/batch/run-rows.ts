@@ -3,7 +3,7 @@
 export type RowState =
   | { state: 'waiting' | 'running' | 'stopped' }
   | { state: 'done'; text: string; cost: string; took_ms: number; request_id: string }
-  | { state: 'failed'; message: string };
+  | { state: 'failed'; message: string; request_id: string | undefined };
 
 export const waiting_row: RowState = { state: 'waiting' };
 

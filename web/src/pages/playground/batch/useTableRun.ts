@@ -64,8 +64,7 @@ export function useTableRun() {
       } catch (error) {
         if (signal.aborted) return { state: 'stopped' };
         const is_full = error instanceof Failure && error.status === 429;
-        if (!is_full || tries === tries_max)
-          return { state: 'failed', message: error instanceof Error ? error.message : String(error) };
+        if (!is_full || tries === tries_max) return failedBy(error);
         await new Promise((resolve) => setTimeout(resolve, pause_ms));
       }
     }
@@ -93,6 +92,11 @@ export function useTableRun() {
   };
 
   return { states, is_running, weigh, start, stop: () => stopping.current?.abort(), clear: () => setStates([]) };
+}
+
+function failedBy(error: unknown): RowState {
+  const message = error instanceof Error ? error.message : String(error);
+  return { state: 'failed', message, request_id: error instanceof Failure ? error.request_id : undefined };
 }
 
 /** The browser asks whoever closes the page while rows are running. */
