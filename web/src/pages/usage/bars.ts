@@ -14,7 +14,8 @@ export function colorAt(index: number): string {
   return colors[index] ?? 'gray.6';
 }
 
-const others = 'others';
+/** No id has this sign: PostgreSQL stores none with it. A tag may be named `others`. */
+const others = '\0';
 
 export function seriesOf(view: UsageView): Series[] {
   const used = view.rows.filter(({ count }) => count > 0);
