@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import {
@@ -70,6 +71,14 @@ describe('a file in another language', () => {
 
   it('writes numbers and dates as the language does', () => {
     expect(inPolish("count.toLocaleString('en-US');", {})).toBe('count.toLocaleString("pl");');
+  });
+
+  it('has another form after a fraction: 2 megapiksele, 1,5 megapiksela', () => {
+    const file = 'ui/units.ts';
+    const translate = translations(readCatalogue(web, 'pl'));
+    const code = readFileSync(join(web, 'src', file), 'utf8');
+    const translated = translateCode(code, file, (message) => translate(message, file), 'pl');
+    expect(translated).toContain('megapixel: "megapiksela", second: "sekundy", minute: "minuty"');
   });
 
   it('stays as it is where nothing is translated', () => {

@@ -16,6 +16,9 @@ const names: Record<string, (count: number) => string> = {
   request: (count) => (count === 1 ? 'request' : 'requests'),
 };
 
+/** After a fraction some languages have another form: `1,5 megapiksela`. Only of these is a part charged. */
+const part_words: Record<string, string> = { megapixel: 'megapixels', second: 'seconds', minute: 'minutes' };
+
 const order = Object.keys(names);
 
 /** A number for the name of a unit that is not counted. */
@@ -24,7 +27,8 @@ const several = 2;
 /** Returns the name of so many units; one that a newer catalogue has is named by its own words. */
 export function unitName(unit: string, count = several): string {
   const name = unit.replaceAll('_', ' ');
-  return names[unit]?.(count) ?? (count === 1 ? name : `${name}s`);
+  const of_part = Number.isInteger(count) ? undefined : part_words[unit];
+  return of_part ?? names[unit]?.(count) ?? (count === 1 ? name : `${name}s`);
 }
 
 /** Returns the units of which something was used, in the order of their list; unknown ones last. */

@@ -1,5 +1,6 @@
 import { Badge, Group, Stack, Table, Text, Textarea } from '@mantine/core';
 import { isRecord } from '../../api.ts';
+import { decimalText } from '../../ui/decimal.ts';
 import { ListTable } from '../../ui/ListTable.tsx';
 import type { KindOfCall } from './CallPlayground.tsx';
 
@@ -61,7 +62,7 @@ function OneResult({ result, name }: { result: Input; name: string }) {
             <Table.Td fw={is_flagged ? 600 : 400}>{category}</Table.Td>
             <Table.Td>{is_flagged ? 'yes' : 'no'}</Table.Td>
             <Table.Td ta="right" className="figure">
-              {Number.isFinite(score) ? score.toFixed(3) : '–'}
+              {Number.isFinite(score) ? decimalText(score.toFixed(3)) : '–'}
             </Table.Td>
           </Table.Tr>
         ))}

@@ -1,6 +1,7 @@
 import { Group, List, NumberInput, Progress, Stack, Text, Textarea } from '@mantine/core';
 import { useState } from 'react';
 import { isRecord } from '../../api.ts';
+import { decimalText } from '../../ui/decimal.ts';
 import type { KindOfCall } from './CallPlayground.tsx';
 
 type Input = Record<string, unknown>;
@@ -81,7 +82,7 @@ function Ranking({ answer, input }: { answer: Input; input: Input }) {
           <Group justify="space-between" wrap="nowrap" align="flex-start" gap="sm">
             <Text style={{ overflowWrap: 'anywhere' }}>{text}</Text>
             <Text className="figure" fw={600}>
-              {score.toFixed(3)}
+              {decimalText(score.toFixed(3))}
             </Text>
           </Group>
           <Progress
