@@ -4,7 +4,7 @@ import { createAccount } from '../../src/accounts/accounts.ts';
 import { ownerOf } from '../../src/accounts/members.ts';
 import { startTestApp, type TestApp } from '../helpers/app.ts';
 import { launchBrowser } from '../helpers/browser.ts';
-import { savedConversations } from '../helpers/conversations.ts';
+import { giveAway, savedConversations } from '../helpers/conversations.ts';
 import { contextOf, sidewaysOf, signIn, violationsIn, watchedPage } from '../helpers/dashboard.ts';
 
 /** Conversations of the playground: how answers look, what stays of them, and what a hostile answer can do. */
@@ -221,6 +221,20 @@ test('what one tab says is in the other, and a conversation that one deletes is 
     .getByText(/\d+ in, \d+ out/)
     .waitFor();
   await expect.poll(() => savedConversations(page), patience).toContain('From the first tab');
+test('a conversation that belongs to somebody else by now is not saved over, and the page says so', async () => {
+  await page.goto(service.url + chat);
+  await say(page, 'Said before');
+  await logOf(page)
+    .getByText(/\d+ in, \d+ out/)
+    .waitFor();
+  await expect.poll(() => savedConversations(page), patience).toContain('“Said before”');
+  await giveAway(page, 'Said before');
+  await say(page, 'Said after');
+  await page.getByText('This conversation is of another account. Begin a new one here.').waitFor();
+  await logOf(page).getByText('“Said after”').waitFor();
+  expect(await savedConversations(page)).not.toContain('Said after');
+}, 300_000);
+
   const { page: second } = await watchedPage(context, service.url);
   await second.goto(page.url());
   await logOf(second).getByText('“From the first tab”').waitFor();

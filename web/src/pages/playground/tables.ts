@@ -156,6 +156,7 @@ export async function inTransaction<T>(mode: IDBTransactionMode, work: (tables: 
 }
 
 function problemOf(error: unknown): StoreProblem {
+  if (error instanceof StoreProblem) return error;
   if (error instanceof DOMException && error.name === 'QuotaExceededError') {
     return new StoreProblem('This browser has no room left. Delete conversations, or export and then delete them.');
   }
