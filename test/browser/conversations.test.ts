@@ -150,8 +150,15 @@ test('a conversation survives a reload, has versions of messages and answers, an
   await log.getByRole('button', { name: 'Regenerate the answer' }).click();
   await log.getByRole('img', { name: 'Version 2 of 2' }).waitFor();
   await bills.first().waitFor();
-  await log.getByRole('button', { name: 'Edit the message' }).click();
-  await log.getByRole('textbox', { name: 'The message, changed' }).fill('Good evening');
+  await log.getByRole('button', { name: 'Edit the message' }).focus();
+  await page.keyboard.down('Enter'); // opens the editor
+  const editor = log.getByRole('textbox', { name: 'The message, changed' });
+  await editor.waitFor();
+  await page.keyboard.down('Control');
+  await page.keyboard.down('Enter'); // still held, and now in it
+  await page.keyboard.up('Enter');
+  await page.keyboard.up('Control');
+  await editor.fill('Good evening');
   await log.getByRole('button', { name: 'Ask again' }).click();
   await log.getByText('“Good evening”').waitFor();
   await bills.first().waitFor();
@@ -214,13 +221,6 @@ test('a conversation outlives its session, and nobody else sees it', async () =>
   await logOf(page).getByText('“Only for me”').waitFor();
 });
 
-test('what one tab says is in the other, and a conversation that one deletes is closed in the other', async () => {
-  await page.goto(service.url + chat);
-  await say(page, 'From the first tab');
-  await logOf(page)
-    .getByText(/\d+ in, \d+ out/)
-    .waitFor();
-  await expect.poll(() => savedConversations(page), patience).toContain('From the first tab');
 test('a conversation that belongs to somebody else by now is not saved over, and the page says so', async () => {
   await page.goto(service.url + chat);
   await say(page, 'Said before');
@@ -235,6 +235,13 @@ test('a conversation that belongs to somebody else by now is not saved over, and
   expect(await savedConversations(page)).not.toContain('Said after');
 }, 300_000);
 
+test('what one tab says is in the other, and a conversation that one deletes is closed in the other', async () => {
+  await page.goto(service.url + chat);
+  await say(page, 'From the first tab');
+  await logOf(page)
+    .getByText(/\d+ in, \d+ out/)
+    .waitFor();
+  await expect.poll(() => savedConversations(page), patience).toContain('From the first tab');
   const { page: second } = await watchedPage(context, service.url);
   await second.goto(page.url());
   await logOf(second).getByText('“From the first tab”').waitFor();

@@ -75,9 +75,9 @@ function Editor({ text, send, cancel }: { text: string; send: (text: string) => 
         onChange={({ currentTarget }) => setWritten(currentTarget.value)}
         onKeyDown={(event) => {
           if (event.key === 'Escape') cancel();
-          if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey) || !can_send) return;
+          if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey)) return;
           event.preventDefault();
-          send(written);
+          if (can_send && !event.repeat) send(written); // held, it has opened the editor
         }}
       />
       <Group gap="xs" mt="xs">
