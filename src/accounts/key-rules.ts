@@ -35,6 +35,15 @@ export const no_rules: KeyRules = {
   log_content: null,
 };
 
+export const rule_names = [
+  'expires_at',
+  'scopes',
+  'addresses',
+  'models',
+  'requests_per_minute',
+  'log_content',
+] as const satisfies readonly (keyof KeyRules)[];
+
 const addresses_max = 50;
 const requests_per_minute_max = 1_000_000;
 

@@ -4,7 +4,7 @@ import { newId, randomBase62, toBase62 } from '../lib/ids.ts';
 import { sha256 } from '../lib/sha256.ts';
 import { openBudget, shareBudget } from '../money/ledger.ts';
 import type { Money } from '../money/money.ts';
-import { no_rules, type KeyRules } from './key-rules.ts';
+import { no_rules, rule_names, type KeyRules } from './key-rules.ts';
 
 /** A key as it may be shown: the key itself is known only to its owner. */
 export type ApiKey = {
@@ -209,21 +209,20 @@ export async function renameKey(db: Queryable, id: string, name: string): Promis
   await db.query('update api_keys set name = $2 where id = $1', [id, name]);
 }
 
-/** New rules in the place of some of the old ones; within a second they hold on every node. */
-export async function changeKeyRules(db: Queryable, id: string, rules: KeyRules): Promise<void> {
-  await db.query(
-    `update api_keys set expires_at = $2, scopes = $3, addresses = $4, models = $5, requests_per_minute = $6,
-            log_content = $7 where id = $1`,
-    [
-      id,
-      rules.expires_at,
-      rules.scopes,
-      rules.addresses,
-      rules.models,
-      rules.requests_per_minute,
-      jsonOf(rules.log_content),
-    ],
-  );
+/**
+ * Gives a key new rules; within a second they hold on every node. Only those of `names` are written: somebody else may
+ * change another one at the same moment.
+ */
+export async function changeKeyRules(
+  db: Queryable,
+  id: string,
+  rules: KeyRules,
+  names: readonly (keyof KeyRules)[] = rule_names,
+): Promise<void> {
+  if (names.length === 0) return;
+  const columns = names.map((name, index) => `${name} = $${index + 2}`);
+  const values = names.map((name) => (name === 'log_content' ? jsonOf(rules.log_content) : rules[name]));
+  await db.query(`update api_keys set ${columns.join(', ')} where id = $1`, [id, ...values]);
 }
 
 function jsonOf(rules: KeyRules['log_content']): string | null {

@@ -70,6 +70,14 @@ export function keyCommands(key: Command): void {
 
 type RuleOptions = { expires?: string; scopes?: string; addresses?: string; models?: string; perMinute?: string };
 
+const rule_of = {
+  expires: 'expires_at',
+  scopes: 'scopes',
+  addresses: 'addresses',
+  models: 'models',
+  perMinute: 'requests_per_minute',
+} as const satisfies Record<keyof RuleOptions, keyof KeyRules>;
+
 function addRuleOptions(command: Command): void {
   command
     .option('--expires <when>', 'its expiry: a time, a duration such as 90d, or "never"')
@@ -125,8 +133,10 @@ async function changeRules(app: CommandApp, id: string, options: RuleOptions): P
   if (names.every((name) => options[name] === undefined))
     throw new CommandError('Name a rule to change: --expires, --scopes, --addresses, --models or --per-minute.', 2);
   const rules = await readRules(app, options, key);
-  await changeKeyRules(app.db, id, rules);
-  await note(app, { account_id: key.account_id, action: 'key.change', subject: id, details: { ...rules } });
+  const named = names.filter((name) => options[name] !== undefined).map((name) => rule_of[name]);
+  await changeKeyRules(app.db, id, rules, named);
+  const details = Object.fromEntries(named.map((name) => [name, rules[name]]));
+  await note(app, { account_id: key.account_id, action: 'key.change', subject: id, details });
   app.notifier.notify(keys_channel, 'all');
   return { json: { id, ...rulesJson(rules) }, text: `${id}: ${rulesText(rules)}` };
 }
@@ -139,7 +149,7 @@ async function logOne(app: CommandApp, id: string, word: string, options: LogOpt
   const key = await findKey(app.db, id);
   if (!key) throw new CommandError(`There is no key "${id}".`);
   const log_content = word === 'on' ? readLogRules(await contentDays(app), options, key.log_content) : null;
-  await changeKeyRules(app.db, id, { ...key, log_content });
+  await changeKeyRules(app.db, id, { ...key, log_content }, ['log_content']);
   const of_key = { account_id: key.account_id, api_key_id: id };
   if (log_content) await shortenContents(app.db, of_key, log_content);
   const deleted = options.delete ? await deleteContents(app.db, of_key) : 0;

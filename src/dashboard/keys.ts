@@ -8,6 +8,7 @@ import {
   readExpiry,
   readRequestsPerMinute,
   readScopes,
+  rule_names,
   type KeyRules,
 } from '../accounts/key-rules.ts';
 import { key_states, listKeys, type KeyFilter } from '../accounts/key-list.ts';
@@ -202,6 +203,7 @@ export const change_key = account_endpoint(
     const project_id = readProject(call);
     const key = await findOwn(app.db, call);
     const rules = readRules(app, call.body, key);
+    const named = rule_names.filter((rule) => call.body?.[rule] !== undefined);
     refuseForPlayground(key, rules);
     const deletes = call.body?.['delete_content'] === true;
     if (project_id !== undefined && key.playground_project !== null && project_id !== key.playground_project)
@@ -211,19 +213,19 @@ export const change_key = account_endpoint(
     if (project_id !== undefined) done(await moveKey(app.db, { account_id, key_id, project_id }));
     if (name !== undefined) await renameKey(app.db, key.id, name);
     if (limit_month !== undefined) await setLimit(app.db, key.id, limit_month);
-    const noted = rulesNote(key, rules);
-    if (Object.keys(noted).length > 0) await changeKeyRules(app.db, key.id, rules);
+    await changeKeyRules(app.db, key.id, rules, named);
     const contents_deleted = deletes ? await deleteContents(app.db, contentsOf(key)) : undefined;
-    if (rules.log_content) await shortenContents(app.db, contentsOf(key), rules.log_content);
+    if (rules.log_content && named.includes('log_content'))
+      await shortenContents(app.db, contentsOf(key), rules.log_content);
     await note(app, call, 'key.change', key.id, {
       ...(name !== undefined && { name, name_before: key.name }),
       ...(limit_month !== undefined && { limit: limitText(limit_month) }),
       ...(project_id !== undefined && { project: project_id }),
-      ...noted,
+      ...rulesNote(key, rules),
       ...(contents_deleted !== undefined && { contents_deleted }),
     });
     app.notifier.notify(keys_channel, 'all'); // its name is remembered with it
-    return { status: 200, body: await renderOne(app, call, { ...key, ...rules, name: name ?? key.name }) };
+    return { status: 200, body: await renderOne(app, call, await findOwn(app.db, call)) };
   },
   { needs_proof: true, limited: 'own' },
 );
@@ -348,8 +350,7 @@ function readRules(app: RuleParts, body: Record<string, unknown> | undefined, ru
 
 /** Returns the rules that differ between two sets, for the audit log. */
 function rulesNote(before: KeyRules, after: KeyRules): Record<string, unknown> {
-  const names = ['expires_at', 'scopes', 'addresses', 'models', 'requests_per_minute', 'log_content'] as const;
-  const changed = names.filter((name) => JSON.stringify(before[name]) !== JSON.stringify(after[name]));
+  const changed = rule_names.filter((name) => JSON.stringify(before[name]) !== JSON.stringify(after[name]));
   return Object.fromEntries(changed.map((name) => [name, after[name]]));
 }
 

@@ -169,8 +169,12 @@ test('an owner limits a key to models and requests per minute, and a wrong model
   const change = page.getByRole('dialog', { name: 'Change Narrow' });
   await modelsOf(change).press('Backspace');
   await change.getByLabel('Requests per minute').fill('');
+  const { db } = service.app;
+  await db.query(`update api_keys set addresses = '{203.0.113.7/32}' where name = 'Narrow'`); // by somebody else meanwhile
   await change.getByRole('button', { name: 'Save' }).click();
   await row.getByText('requests per minute').waitFor({ state: 'detached' });
+  const rules = await db.query(`select models, addresses from api_keys where name = 'Narrow'`);
+  expect(rules).toEqual([{ models: null, addresses: ['203.0.113.7/32'] }]);
   expect(problems.filter((each) => !each.includes('400'))).toEqual([]);
   await context.close();
 });

@@ -191,6 +191,23 @@ it('a key gets its rules when it is created or changed, keeps them when it is ro
   }
 });
 
+it('two members who change different rules of a key at once both have their way', async () => {
+  const { db } = test.app;
+  const { key } = await create({ name: 'Shared' });
+  const change = (rules: object) => owner.send('PATCH', `${owner.base}/keys/${key.id}`, rules);
+  const waiting = `select from pg_stat_activity
+    where datname = current_database() and wait_event_type = 'Lock' and query like 'update api_keys%'`;
+  const { asked } = await db.tx(async (tx) => {
+    await tx.query('select from api_keys where id = $1 for update', [key.id]);
+    const changes = Promise.all([change({ scopes: ['chat'] }), change({ requests_per_minute: 7 })]);
+    await expect.poll(async () => (await db.query(waiting)).length).toBe(2);
+    return { asked: changes };
+  });
+  expect((await asked).map(({ status }) => status)).toEqual([200, 200]);
+  const both = { scopes: ['chat'], requests_per_minute: 7 };
+  expect((await listed()).find(({ id }) => id === key.id)).toMatchObject(both);
+});
+
 it('a key gets models and requests per minute, keeps them when it is rotated, and that of the playground has no such rule', async () => {
   const { key } = await create({ name: 'Narrow', models: ['image', 'sandbox/*'], requests_per_minute: 7 });
   const rules = { models: ['sandbox/image', 'sandbox/*'], requests_per_minute: 7 };

@@ -1,6 +1,7 @@
 import { Chip, Group, Input, NumberInput, Select, Stack, TagsInput, Textarea, TextInput } from '@mantine/core';
 import { useForm, type UseFormReturnType } from '@mantine/form';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
 import type { KeyView, NewKeyView } from '../../../../src/dashboard/views/keys.ts';
 import { api } from '../../api.ts';
 import { usePlace } from '../../session.tsx';
@@ -44,17 +45,15 @@ function toBody({ name, project, limit, ends, scopes, addresses, models, per_min
 }
 
 /**
- * Returns the changed values. An unchanged expiry or project is left out: it may be over or archived, and no key can get
- * such a one.
+ * Returns what was changed in the form. The rest is left out: somebody else may change it meanwhile, and no key can get
+ * an expiry that is over or a project that is archived.
  */
-function toChange(values: Values, key: KeyView) {
-  const { expires_at, project, ...others } = toBody(values);
-  return {
-    ...others,
-    ...(project !== key.project.id && { project }),
-    ...(expires_at !== key.expires_at && { expires_at }),
-    ...(values.deletes_content && { delete_content: true }),
-  };
+function toChange(values: Values, values_before: Values) {
+  const before = new Map<string, unknown>(Object.entries(toBody(values_before)));
+  const changed = Object.entries(toBody(values)).filter(
+    ([name, value]) => JSON.stringify(value) !== JSON.stringify(before.get(name)),
+  );
+  return { ...Object.fromEntries(changed), ...(values.deletes_content && { delete_content: true }) };
 }
 
 /** Asks for a name and a limit, then tells the key, once. */
@@ -103,30 +102,31 @@ export function CreateKey({ opened, project, close, days_max }: CreateProps) {
 export function ChangeKey({ apiKey, close, days_max }: { apiKey: KeyView; close: () => void; days_max: number }) {
   const { account, base } = usePlace();
   const queries = useQueryClient();
+  const limit = apiKey.limit?.exact.replace(/(\.\d\d)(\d*?)0*$/, '$1$2') ?? '';
+  const [values_before] = useState<Values>({
+    name: apiKey.name,
+    project: apiKey.project.id,
+    limit,
+    ends: apiKey.expires_at ?? never,
+    scopes: apiKey.scopes ?? all_scopes,
+    addresses: apiKey.addresses?.join('\n') ?? '',
+    models: apiKey.models ?? [],
+    per_minute: apiKey.requests_per_minute ?? '',
+    ...contentValues(apiKey.log_content),
+  });
   const { mutate, error, isPending } = useMutation({
-    mutationFn: (values: Values) => api.patch(`${base}/keys/${apiKey.id}`, toChange(values, apiKey)),
+    mutationFn: (values: Values) => api.patch(`${base}/keys/${apiKey.id}`, toChange(values, values_before)),
     onSuccess: async () => {
       await renewKeys(queries, account.id);
       close();
     },
   });
-  const limit = apiKey.limit?.exact.replace(/(\.\d\d)(\d*?)0*$/, '$1$2') ?? '';
   return (
     <Modal opened onClose={close} title={`Change ${apiKey.name}`}>
       <Fields
         kind={apiKey.kind}
         stays={apiKey.is_limited}
-        values={{
-          name: apiKey.name,
-          project: apiKey.project.id,
-          limit,
-          ends: apiKey.expires_at ?? never,
-          scopes: apiKey.scopes ?? all_scopes,
-          addresses: apiKey.addresses?.join('\n') ?? '',
-          models: apiKey.models ?? [],
-          per_minute: apiKey.requests_per_minute ?? '',
-          ...contentValues(apiKey.log_content),
-        }}
+        values={values_before}
         days_max={days_max}
         submit={mutate}
         error={error}
