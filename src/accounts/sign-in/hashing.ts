@@ -62,8 +62,11 @@ export function openHashing(options: HashingOptions = {}): Hashing {
 
 const retry_after_s = 5;
 
-/** `hashing` as the login library takes it: who comes while it is busy is answered 503, with a time to wait. */
-export async function passwordsOf(hashing: Hashing) {
+/**
+ * `hashing` as the login library takes it: who comes while it is busy is answered 503, with a time to wait. A password
+ * that is replaced while it waits is wrong: `isStored` says whether somebody has the hash.
+ */
+export async function passwordsOf(hashing: Hashing, isStored: (hash: string) => Promise<boolean>) {
   const { APIError } = await import('better-auth/api');
   const unlessBusy = async <T>(work: Promise<T>): Promise<T> => {
     try {
@@ -76,7 +79,8 @@ export async function passwordsOf(hashing: Hashing) {
   };
   return {
     hash: (password: string) => unlessBusy(hashing.hash(password)),
-    verify: ({ hash, password }: { hash: string; password: string }) => unlessBusy(hashing.verify(hash, password)),
+    verify: async ({ hash, password }: { hash: string; password: string }) =>
+      (await unlessBusy(hashing.verify(hash, password))) && isStored(hash),
   };
 }
 

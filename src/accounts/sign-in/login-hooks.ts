@@ -1,16 +1,19 @@
 import type { BetterAuthPlugin } from 'better-auth';
+import { isDeepStrictEqual } from 'node:util';
 import type { Queryable } from '../../db/database.ts';
 import { isRecord } from '../../lib/is-record.ts';
+import { undoSignIn } from './sessions.ts';
 import { useUpCode } from './totp-once.ts';
 import { weaknessOf, type Owner } from './weak-passwords.ts';
 
-/** Blocks two things in the login library: using a code twice, and weak passwords. */
+/** Blocks three things in the login library: using a code twice, weak passwords, and sign-ins by what is replaced meanwhile. */
 
 type Hooks = NonNullable<BetterAuthPlugin['hooks']>;
 
 /** Throws what the library answers as a 400 or 401. */
 export async function loginHooks({ db }: { db: Queryable }): Promise<Hooks> {
   const { createAuthMiddleware, getSessionFromCtx, APIError } = await import('better-auth/api');
+  const { deleteSessionCookie } = await import('better-auth/cookies');
   const { symmetricDecrypt } = await import('better-auth/crypto');
 
   const checkCode = createAuthMiddleware(async (ctx) => {
@@ -42,13 +45,49 @@ export async function loginHooks({ db }: { db: Queryable }): Promise<Hooks> {
     if (problem !== undefined) throw new APIError('BAD_REQUEST', { message: problem });
   });
 
+  const begun_with = new WeakMap<Request, Standing | undefined>();
+
+  const noteStanding = createAuthMiddleware(async (ctx) => {
+    const email = textIn(ctx.body, 'email');
+    if (ctx.request && email !== undefined) begun_with.set(ctx.request, await standingOf(db, email));
+  });
+
+  /**
+   * The hash may have waited, and a new password or factor has ended only the sessions that were there: this one began
+   * with what it found before.
+   */
+  const checkStanding = createAuthMiddleware(async (ctx) => {
+    const email = textIn(ctx.body, 'email');
+    const before = ctx.request && begun_with.get(ctx.request);
+    if (!before || email === undefined || isDeepStrictEqual(before, await standingOf(db, email))) return;
+    await undoSignIn(db, before.user_id, ctx.context.newSession?.session.id);
+    deleteSessionCookie(ctx, true);
+    throw new APIError('UNAUTHORIZED', { message: 'Your password or your second factor has just changed. Try again.' });
+  });
+
   const passwords = ['/change-password', '/reset-password'];
+  const by_password = ({ path }: { path?: string }) => path === '/sign-in/email';
   return {
     before: [
       { matcher: ({ path }) => path === '/two-factor/verify-totp', handler: checkCode },
       { matcher: ({ path }) => path !== undefined && passwords.includes(path), handler: checkPassword },
+      { matcher: by_password, handler: noteStanding },
     ],
+    after: [{ matcher: by_password, handler: checkStanding }],
   };
+}
+
+/** What a sign-in by a password rests on. */
+type Standing = { user_id: string; password: string | null; two_factor: boolean };
+
+async function standingOf(db: Queryable, email: string): Promise<Standing | undefined> {
+  const rows = await db.query<Standing>(
+    `select u.id as user_id, a.password, coalesce(u."twoFactorEnabled", false) as two_factor
+       from auth."user" u left join auth.account a on a."userId" = u.id and a."providerId" = 'credential'
+      where u.email = $1`,
+    [email.toLowerCase()],
+  );
+  return rows[0];
 }
 
 function textIn(body: unknown, name: string): string | undefined {

@@ -179,6 +179,11 @@ async function readSession(
   };
 }
 
+/** Returns whether this hash is somebody's: salted, it is of one person and one password. */
+async function isStored(db: Queryable, hash: string): Promise<boolean> {
+  return (await db.query('select 1 from auth.account where password = $1', [hash])).length > 0;
+}
+
 /**
  * Whoever has set a password by a mailed link reads that mailbox. Not so where a second factor is asked for: that may be
  * of somebody who took the address, and its owner gets it back by an invitation or a claim of their own.
@@ -252,7 +257,7 @@ async function settings(
     session: { expiresIn: session_s, updateAge: day_s, freshAge: 0 },
     emailAndPassword: {
       enabled: true,
-      password: await passwordsOf(hashing),
+      password: await passwordsOf(hashing, (hash) => isStored(options.db, hash)),
       disableSignUp: true, // people come by invitation or by a link
       minPasswordLength: password_length.min,
       maxPasswordLength: password_length.max,

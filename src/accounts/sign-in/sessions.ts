@@ -33,10 +33,7 @@ export async function endSession(db: Queryable, user_id: string, id: string): Pr
  */
 export async function endOtherSessions(db: Db, user_id: string, kept_id: string): Promise<number> {
   return db.tx(async (tx) => {
-    await tx.query(
-      `delete from auth.verification where value = $1 and (identifier like 'trust-device-%' or identifier like '2fa-%')`,
-      [user_id],
-    );
+    await endWaiting(tx, user_id);
     await tx.query('delete from email_claims where user_id = $1', [user_id]);
     const rows = await tx.query('delete from auth.session where "userId" = $1 and id <> $2 returning id', [
       user_id,
@@ -44,6 +41,20 @@ export async function endOtherSessions(db: Db, user_id: string, kept_id: string)
     ]);
     return rows.length;
   });
+}
+
+/** Ends a sign-in that should not have begun: its session, or the wait for its code. */
+export async function undoSignIn(db: Queryable, user_id: string, session_id: string | undefined): Promise<void> {
+  if (session_id !== undefined) await endSession(db, user_id, session_id);
+  await endWaiting(db, user_id);
+}
+
+/** Ends sign-ins that wait for a code, and the trust in browsers that are asked for none. */
+async function endWaiting(db: Queryable, user_id: string): Promise<void> {
+  await db.query(
+    `delete from auth.verification where value = $1 and (identifier like 'trust-device-%' or identifier like '2fa-%')`,
+    [user_id],
+  );
 }
 
 /** A page that shows what changes in an account. `project_ids`: it is of a member who is limited to these. */
