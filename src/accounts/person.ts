@@ -4,7 +4,7 @@ import { ApiError } from '../errors.ts';
 import type { Clock } from '../lib/clock.ts';
 import { findAccount, type Account } from './accounts.ts';
 import { noteView } from './audit.ts';
-import type { Login, User } from './sign-in/login.ts';
+import type { Login, SetCookies, User } from './sign-in/login.ts';
 import { membershipIn } from './members.ts';
 import { checkProof } from './sign-in/proof.ts';
 import { rights_of, rightsOf, type Membership, type Right, type Role } from './roles.ts';
@@ -49,6 +49,7 @@ export type SessionUse = {
   needs_proof: boolean;
   /** Rejects where this person has asked too often. */
   count(user_id: string): Promise<void>;
+  setCookies: SetCookies;
 };
 
 /**
@@ -64,9 +65,9 @@ export async function admitPerson(admission: Admission, request: PersonRequest, 
 async function findPerson(
   { db, login, clock, origin, operators_need_second_factor }: Admission,
   request: PersonRequest,
-  { need, account_id, is_for_limited, count }: SessionUse,
+  { need, account_id, is_for_limited, count, setCookies }: SessionUse,
 ): Promise<Person> {
-  const session = await login.sessionOf(request.headers);
+  const session = await login.sessionOf(request.headers, setCookies);
   if (!session) throw new ApiError('unauthenticated', 'Sign in to continue.', { code: 'not_signed_in' });
   if (request.method !== 'GET' && request.method !== 'HEAD') checkOrigin(request.headers, origin);
   const { user, proved_at, has_two_factors } = session;

@@ -209,6 +209,9 @@ async function admitPerson<App>(
       is_for_limited: limited !== undefined,
       needs_proof: needs_proof === true,
       count: (user_id) => countPerson(context, user_id),
+      setCookies: (values) => {
+        if (values.length > 0) exchange.headers['set-cookie'] = values;
+      },
     },
   );
 }

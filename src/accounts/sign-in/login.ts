@@ -87,11 +87,17 @@ export type LoginRequest = {
 
 export type LoginAnswer = { status: number; headers: Record<string, string | string[]>; body: Buffer };
 
+/** Gives the browser these cookies, whatever the answer is. */
+export type SetCookies = (values: string[]) => void;
+
 export type Login = {
   /** Answers one of `login_paths`. Throws where the database was away (isUnavailable), as sessionOf does. */
   answer(request: LoginRequest): Promise<LoginAnswer>;
-  /** Returns the session of these headers; undefined if nobody is signed in. */
-  sessionOf(headers: IncomingHttpHeaders): Promise<Session | undefined>;
+  /**
+   * Returns the session of these headers; undefined if nobody is signed in. `setCookies` gives the browser its cookie
+   * anew when the session is extended, once a day; without it none is, as the browser would forget it earlier.
+   */
+  sessionOf(headers: IncomingHttpHeaders, setCookies?: SetCookies): Promise<Session | undefined>;
   close(): Promise<void>;
 };
 
@@ -111,11 +117,14 @@ export function openLogin(options: LoginOptions): Login {
       const response = await database.run(() => handler(toRequest(origin, request)), hasFailed);
       return answerOf(response);
     },
-    sessionOf: async (headers) => {
+    sessionOf: async (headers, setCookies) => {
       if (!hasSessionCookie(headers.cookie)) return undefined;
       const { api } = await library();
-      const session = await database.run(() => api.getSession({ headers: toHeaders(headers) }), isNull);
-      return session ? readSession(options, session) : undefined;
+      const call = { headers: toHeaders(headers), query: { disableRefresh: !setCookies }, returnHeaders: true } as const;
+      const { response: session, headers: answered } = await database.run(() => api.getSession(call), isNobody);
+      if (!session) return undefined;
+      setCookies?.(answered.getSetCookie());
+      return readSession(options, session);
     },
     close: async () => {
       await hashing.close();
@@ -130,7 +139,13 @@ type LoginSession = { session: { id: string; expiresAt: Date }; user: { id: stri
 type Library = {
   origin: string;
   handler(request: Request): Promise<Response>;
-  api: { getSession(call: { headers: Headers }): Promise<LoginSession | null> };
+  api: {
+    getSession(call: {
+      headers: Headers;
+      query: { disableRefresh: boolean };
+      returnHeaders: true;
+    }): Promise<{ response: LoginSession | null; headers: Headers }>;
+  };
 };
 
 type LoginParts = { database: LoginDatabase; hashing: Hashing };
@@ -145,8 +160,8 @@ function hasFailed({ status }: Response): boolean {
   return status >= 400;
 }
 
-function isNull(session: LoginSession | null): boolean {
-  return session === null;
+function isNobody({ response }: { response: LoginSession | null }): boolean {
+  return response === null;
 }
 
 function hasSessionCookie(header = ''): boolean {

@@ -134,6 +134,38 @@ describe('dashboard requests', () => {
   });
 });
 
+describe('a session', () => {
+  it('of who comes back within its week lasts another one, and so does its cookie, whatever the answer is', async () => {
+    const { db } = test.app;
+    const user_id = await ownerOf(db, own, now());
+    const browser = await arrive(user_id);
+    const age = (days: number) =>
+      db.query(`update auth.session set "expiresAt" = now() + $2 * interval '1 day' where "userId" = $1`, [
+        user_id,
+        7 - days,
+      ]);
+    const daysLeft = async () => {
+      const [row] = await db.query<{ days: number }>(
+        `select max(extract(epoch from "expiresAt" - now()) / 86400)::float8 as days from auth.session where "userId" = $1`,
+        [user_id],
+      );
+      return row?.days ?? 0;
+    };
+    await age(0.5);
+    expect((await browser.get('/dash/me')).cookies).toEqual([]);
+    for (const path of ['/dash/me', `/dash/accounts/${own}/keys?nonsense=1`, '/dash/accounts/acct_none/keys']) {
+      await age(5);
+      expect((await browser.get('/status.json')).cookies).toEqual([]);
+      expect(await daysLeft()).toBeLessThan(2.1); // no cookie, no longer session
+      const { cookies } = await browser.get(path);
+      expect(cookies).toEqual([expect.stringMatching(/^medley\.session_token=.*Max-Age=604800/)]);
+      expect(await daysLeft()).toBeGreaterThan(6.9);
+    }
+    expect((await browser.get('/dash/me')).cookies).toEqual([]);
+    expect((await browser.get('/dash/me')).status).toBe(200);
+  });
+});
+
 describe('members', () => {
   it('see the accounts that they belong to', async () => {
     const user_id = await ownerOf(test.app.db, own, now());
