@@ -3,15 +3,19 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Queryable } from '../../db/database.ts';
 import { isRecord } from '../../lib/is-record.ts';
 import { undoSignIn } from './sessions.ts';
+import type { SignInSettings } from './settings.ts';
 import { useUpCode } from './totp-once.ts';
 import { weaknessOf, type Owner } from './weak-passwords.ts';
 
-/** Blocks three things in the login library: using a code twice, weak passwords, and sign-ins by what is replaced meanwhile. */
+/**
+ * Blocks what the login library would let through: using a code twice, weak passwords, sign-ins by what is replaced
+ * meanwhile, and passwords where the service takes none.
+ */
 
 type Hooks = NonNullable<BetterAuthPlugin['hooks']>;
 
 /** Throws what the library answers as a 400 or 401. */
-export async function loginHooks({ db }: { db: Queryable }): Promise<Hooks> {
+export async function loginHooks({ db, sign_in }: { db: Queryable; sign_in(): SignInSettings }): Promise<Hooks> {
   const { createAuthMiddleware, getSessionFromCtx, APIError } = await import('better-auth/api');
   const { deleteSessionCookie } = await import('better-auth/cookies');
   const { symmetricDecrypt } = await import('better-auth/crypto');
@@ -65,6 +69,11 @@ export async function loginHooks({ db }: { db: Queryable }): Promise<Hooks> {
     throw new APIError('UNAUTHORIZED', { message: 'Your password or your second factor has just changed. Try again.' });
   });
 
+  /** Then whoever has a password proves themselves as people without one do: the library finds none. */
+  const hidePasswords = createAuthMiddleware(async () =>
+    sign_in().password ? undefined : { context: { context: { internalAdapter: { findAccounts: async () => [] } } } },
+  );
+
   const passwords = ['/change-password', '/reset-password'];
   const by_password = ({ path }: { path?: string }) => path === '/sign-in/email';
   return {
@@ -72,6 +81,7 @@ export async function loginHooks({ db }: { db: Queryable }): Promise<Hooks> {
       { matcher: ({ path }) => path === '/two-factor/verify-totp', handler: checkCode },
       { matcher: ({ path }) => path !== undefined && passwords.includes(path), handler: checkPassword },
       { matcher: by_password, handler: noteStanding },
+      { matcher: ({ path }) => path?.startsWith('/two-factor/') === true, handler: hidePasswords },
     ],
     after: [{ matcher: by_password, handler: checkStanding }],
   };

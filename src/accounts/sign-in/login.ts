@@ -34,6 +34,7 @@ export type User = {
   two_factor: boolean;
   /** Came by a link and has no way to sign in yet. */
   is_new: boolean;
+  /** And may give it: this service takes passwords. */
   has_password: boolean;
   /** Has passkeys that sign in at this address. */
   has_passkeys: boolean;
@@ -178,10 +179,10 @@ async function readSession(
             coalesce(u."twoFactorEnabled", false) or coalesce(s."hasTwoFactors", false) as has_two_factors,
             u."isOperator" as is_operator, u.language, coalesce(u."twoFactorEnabled", false) as two_factor,
             not exists (select from auth.account a where a."userId" = u.id) as is_new,
-            exists (select from auth.account a where a."userId" = u.id and a."providerId" = 'credential') as has_password,
+            $5 and exists (select from auth.account a where a."userId" = u.id and a."providerId" = 'credential') as has_password,
             exists (select from passkeys p where p.user_id = u.id and p.host = $4) as has_passkeys
        from auth."user" u join auth.session s on s."userId" = u.id where u.id = $1 and s.id = $3`,
-    [user.id, now(), session.id, passkeyHostOf(base_url(), sign_in()) ?? ''],
+    [user.id, now(), session.id, passkeyHostOf(base_url(), sign_in()) ?? '', sign_in().password],
   );
   if (!rows[0]) return undefined; // ended in this very moment
   const { proved_at, has_two_factors, ...person } = rows[0];

@@ -68,15 +68,13 @@ export const unlink_sign_in = session_endpoint(
   async (app, call) => {
     const { user } = call.person;
     const { id = '' } = call.params;
-    const { issuers } = app.catalog.current.settings.sign_in;
+    const { issuers, password } = app.catalog.current.settings.sign_in;
     const missing = new ApiError('not_found', 'There is no such sign-in.');
     if (id.includes('\0')) throw missing;
     const ended = await unlinkSignIn(app.db, { user_id: user.id, id }, usableWays(app));
     if (ended.outcome === 'last') {
-      throw new ApiError(
-        'conflict',
-        'This is your last way to sign in. Connect another one, add a passkey, or set a password, first.',
-      );
+      const others = password ? 'Connect another one, add a passkey, or set a password' : 'Connect another one, or add a passkey';
+      throw new ApiError('conflict', `This is your last way to sign in. ${others}, first.`);
     }
     if (ended.outcome !== 'done') throw missing;
     const name = nameOf(issuers, ended.issuer);

@@ -407,6 +407,26 @@ describe('a service without passwords', () => {
     expect((await val.post('/auth/prove', { password }, from())).status).toBe(403);
   });
 
+  it('asks whoever has one for a recent proof instead, to turn a second factor on, renew its codes and turn it off', async () => {
+    const who = await knownPerson('una@example.com');
+    const hasPassword = async () => ((await who.get('/dash/me')).json as { user: { has_password: boolean } }).user;
+    expect(await hasPassword()).toMatchObject({ has_password: true });
+    await test.configure(yamlWith('', 'password: false'));
+    expect(await hasPassword()).toMatchObject({ has_password: false });
+    const provedAt = (time: string) =>
+      test.app.db.query(`update auth.session set "provedAt" = ${time} where "userId" = $1`, [who.user_id]);
+    for (const path of ['enable', 'generate-backup-codes', 'disable']) {
+      const act = (body: object) => who.post(`/auth/two-factor/${path}`, body, from());
+      await provedAt(`now() - interval '16 min'`);
+      expect((await act({ password })).json).toMatchObject({ error: { code: 'proof_required' } });
+      await provedAt('now()');
+      const { totpURI } = okBody<{ totpURI?: string }>(await act({}));
+      if (totpURI === undefined) continue;
+      const code = await earlierTotp(secretOf(totpURI));
+      okBody(await who.post('/auth/two-factor/verify-totp', { code }, from()));
+    }
+  });
+
   it('still has links of the operator: who comes by one connects an issuer, and has its address', async () => {
     await test.configure(yamlWith('', 'password: false'));
     const who = await ownerOfNew(test);

@@ -127,7 +127,7 @@ function TurnOff({ close }: { close: () => void }) {
   });
   return (
     <AskPassword title="Turn the second factor off" word="Turn off" ask={ask} close={close}>
-      Signing in will ask for the password only. Your backup codes stop working, and you are signed out everywhere else.
+      Signing in will ask for no code. Your backup codes stop working, and you are signed out everywhere else.
     </AskPassword>
   );
 }
