@@ -8,7 +8,7 @@ import { admitNewcomer, invitationOf, linkSignIn, personOfEmail, personOfIssuer 
 import { addressOf, beginChallenge, factor_wait_s, makeReader, type Parts } from './login-parts.ts';
 import { no_mail_domain } from './login-rules.ts';
 import { securityMail } from '../mails.ts';
-import { noteTwoFactors } from './sessions.ts';
+import { noteTwoFactors, proveSession } from './sessions.ts';
 import { SignInProblem } from './problem.ts';
 import type { SignInIssuer } from './settings.ts';
 
@@ -158,7 +158,7 @@ async function arrive(parts: Parts, ctx: GenericEndpointContext, { id, state, fl
   const iss = textOf(ctx.query, 'iss') || undefined;
   const identity = await parts.issuers.identify(issuer, { ...handshakeOf(parts, flow, state), code, iss });
   checkDomain(issuer, identity);
-  if (flow.link_to === null) return signInAs(parts, ctx, { issuer, identity, next: flow.next });
+  if (flow.link_to === null) return signInAs(parts, ctx, { issuer, identity, flow });
   const session = await parts.getSessionFromCtx(ctx);
   if (session?.user.id !== flow.link_to) throw new SignInProblem('expired', 'the session has ended meanwhile');
   await connect(parts, ctx, { issuer, identity, user: session.user });
@@ -178,10 +178,10 @@ type Somebody = { issuer: SignInIssuer; identity: Identity };
 async function signInAs(
   parts: Parts,
   ctx: GenericEndpointContext,
-  { issuer, identity, next }: Somebody & { next: string },
+  { issuer, identity, flow }: Somebody & { flow: Flow },
 ): Promise<string> {
   const linked = await personOfIssuer(parts.db, issuer, identity, parts.now());
-  const { user_id, page = next } =
+  const { user_id, page = flow.next } =
     linked === undefined ? await meet(parts, ctx, { issuer, identity }) : { user_id: linked };
   const { internalAdapter } = ctx.context;
   const user = await internalAdapter.findUserById(user_id);
@@ -193,6 +193,10 @@ async function signInAs(
     return `/sign-in?${new URLSearchParams({ step: 'code', next: page }).toString()}`;
   }
   const session = await internalAdapter.createSession(user.id);
+  const { authenticated_at } = identity;
+  // Else whoever finds a browser open proves themselves by a sign-in that asks for nothing.
+  if (authenticated_at && !flow.fresh && authenticated_at < parts.now())
+    await proveSession(parts.db, session.id, authenticated_at);
   if (issuer.trusts_second_factor) await noteTwoFactors(parts.db, session.id);
   await parts.setSessionCookie(ctx, { session, user });
   return page;

@@ -18,6 +18,8 @@ export type Identity = {
   /** In lower case. */
   email: string | undefined;
   email_verified: boolean;
+  /** Time at which they gave their password there; undefined where the issuer does not say. */
+  authenticated_at: Date | undefined;
 };
 
 /** One sign-in that is under way. */
@@ -56,7 +58,7 @@ const lifetime_ms = 10 * 60_000;
 const key_wait_ms = 10_000;
 const issuers_max = 50;
 /** Time since somebody gave their password there, where a fresh sign-in was asked for. */
-const fresh_s = 10 * 60;
+const fresh_ms = 10 * 60_000;
 
 export function openIssuers(options: { guard: Guard; now(): Date }): Issuers {
   const parts: Parts = { ...options, memory: { metadata: new Map(), keys: new Map() } };
@@ -108,9 +110,9 @@ async function identify(
     throw new SignInProblem('answer', 'the answer is of another issuer'); // RFC 9207
   const tokens = await redeem(parts, issuer, metadata, handshake);
   const claims = await claimsOf(parts, issuer, metadata, { token: tokens.id_token, nonce: handshake.nonce });
-  const { auth_time } = claims;
-  const age_s = typeof auth_time === 'number' ? parts.now().getTime() / 1000 - auth_time : 0;
-  if (handshake.fresh && age_s > fresh_s) throw new SignInProblem('not_fresh', 'the issuer did not ask again');
+  const at = timeIn(claims['auth_time']);
+  if (handshake.fresh && at && parts.now().getTime() - at.getTime() > fresh_ms)
+    throw new SignInProblem('not_fresh', 'the issuer did not ask again');
   if (claims['email'] !== undefined || metadata.userinfo_endpoint === undefined) return identityOf(issuer, claims);
   const headers = { authorization: `Bearer ${tokens.access_token}` };
   const more = await fetchJson(parts, metadata.userinfo_endpoint, headers);
@@ -130,7 +132,13 @@ function identityOf({ issuer, verified_emails }: SignInIssuer, claims: Claims): 
     name: nameIn(name),
     email: address,
     email_verified: address !== undefined && (verified_emails || says_verified),
+    authenticated_at: timeIn(claims['auth_time']),
   };
+}
+
+/** A time in seconds, which no issuer has before 1970 or long after now. */
+function timeIn(value: unknown): Date | undefined {
+  return typeof value === 'number' && value >= 0 && value < 1e11 ? new Date(value * 1000) : undefined;
 }
 
 function nameIn(value: unknown): string | undefined {
@@ -362,5 +370,6 @@ async function identifyAtGithub(
     name: nameIn(user['name']) ?? nameIn(user['login']),
     email,
     email_verified: email !== undefined && (issuer.verified_emails || primary?.['verified'] === true),
+    authenticated_at: undefined,
   };
 }

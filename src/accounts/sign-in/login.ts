@@ -46,7 +46,7 @@ export type Session = {
   user: User;
   id: string;
   expires_at: Date;
-  /** Time of the last password entry or sign-in link. */
+  /** Time of the last password entry, here or at an issuer that says when, or of the sign-in. */
   proved_at: Date;
   /** Its person gives a second factor at each sign-in, or it began with one elsewhere. */
   has_two_factors: boolean;

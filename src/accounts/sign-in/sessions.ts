@@ -90,9 +90,9 @@ export async function watchesAdmitted<T extends LivePage>(
   return rows.flatMap(({ at }) => watches[at - 1] ?? []);
 }
 
-/** Notes that the person of this session has just given their password. */
-export async function proveSession(db: Queryable, id: string, now: Date): Promise<void> {
-  await db.query('update auth.session set "provedAt" = $2 where id = $1', [id, now]);
+/** Notes when the person of this session has given their password; without this it is when the session began. */
+export async function proveSession(db: Queryable, id: string, at: Date): Promise<void> {
+  await db.query('update auth.session set "provedAt" = $2 where id = $1', [id, at]);
 }
 
 /** Notes that this session began with two factors, whatever its person has set up here. */

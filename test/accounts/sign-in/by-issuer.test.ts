@@ -448,6 +448,19 @@ it('a person without a password sets up a second factor with a recent proof inst
   expect(okBody<{ totpURI: string }>(await enable()).totpURI).toMatch(/^otpauth:/);
 });
 
+it('a sign-in at an issuer is proof of who is there since the time at which they gave their password there', async () => {
+  await test.configure(yamlWith(', auto_create: account'));
+  const sue = { sub: 'sue', email: 'sue@example.com', email_verified: true };
+  issuer.misbehaves = 'old password';
+  const { browser } = await come(sue);
+  expect(await emailOf(browser)).toBe('sue@example.com');
+  const enable = () => browser.post('/auth/two-factor/enable', {}, from());
+  expect((await enable()).json).toMatchObject({ error: { code: 'proof_required' } });
+  issuer.misbehaves = undefined;
+  expect((await come(sue, browser, { fresh: true })).problem).toBeNull();
+  expect(okBody<{ totpURI: string }>(await enable()).totpURI).toMatch(/^otpauth:/);
+});
+
 describe('GitHub', () => {
   const yaml = () => `version: 1
 sign_in:
