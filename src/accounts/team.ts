@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import type { Db, Queryable } from '../db/database.ts';
 import { randomBase62 } from '../lib/ids.ts';
 import { limitOf } from './limit.ts';
@@ -88,9 +89,10 @@ export async function changeMember(
   });
 }
 
-/** Its id opens it, as a password would. */
+/** An invitation that can still be accepted. The id of its link opens it, as a password would. */
 export type PendingInvitation = {
-  id: string;
+  link_id: string;
+  inviter_id: string;
   email: string;
   role: Role;
   projects: string[] | null;
@@ -102,12 +104,17 @@ export type PendingInvitation = {
 /** Lists the invitations that can still be accepted, newest first. */
 export async function listInvitations(db: Queryable, account_id: string, now: Date): Promise<PendingInvitation[]> {
   return db.query<PendingInvitation>(
-    `select i.id, i.email, coalesce(i.role, 'viewer') as role, ${limitOf('i')} as projects, i."createdAt" as created_at,
+    `select i.id as link_id, i."inviterId" as inviter_id, i.email, coalesce(i.role, 'viewer') as role, ${limitOf('i')} as projects, i."createdAt" as created_at,
             i."expiresAt" as expires_at, u.name as inviter
        from auth.invitation i join auth."user" u on u.id = i."inviterId"
       where i."organizationId" = $1 and i.status = 'pending' and i."expiresAt" > $2 order by i."createdAt" desc, i.id`,
     [account_id, now],
   );
+}
+
+/** Names an invitation to owners, and opens nothing. */
+export function invitationName(link_id: string): string {
+  return hash('sha256', link_id, 'hex');
 }
 
 const week_ms = 7 * 86_400_000;
@@ -117,18 +124,23 @@ type Invited = Membership & { account_id: string; email: string; inviter_id: str
 /** Each of them may be mailed, with the name of the account in it: nobody gets a mail server for free. */
 const invitations_per_hour = 20;
 
-/** Invites somebody for a week; an invitation that they had before ends. */
+/** Invites somebody for a week; an invitation that they had before ends. `no_owner`: the inviter is none any more. */
 export async function invite(
   db: Db,
   invited: Invited,
   now: Date,
-): Promise<{ id: string; expires_at: Date } | 'member' | 'too_many'> {
+): Promise<{ id: string; expires_at: Date } | 'member' | 'too_many' | 'no_owner'> {
   const { account_id, role, projects, inviter_id } = invited;
   const email = invited.email.toLowerCase();
   const expires_at = new Date(now.getTime() + week_ms);
   const id = randomBase62(32);
   return db.tx(async (tx) => {
     await tx.query('select 1 from auth.organization where id = $1 for update', [account_id]);
+    const inviters = await tx.query(
+      `select 1 from auth.member where "organizationId" = $1 and "userId" = $2 and role = 'owner'`,
+      [account_id, inviter_id],
+    );
+    if (inviters.length === 0) return 'no_owner'; // removed in this very moment: nothing would end it
     const members = await tx.query(
       `select 1 from auth.member m join auth."user" u on u.id = m."userId"
         where m."organizationId" = $1 and lower(u.email) = $2`,
@@ -155,14 +167,15 @@ export async function invite(
 }
 
 /**
- * Withdraws an invitation: its link opens nothing any more. Returns the address that it was for; undefined if there is
- * no such invitation.
+ * Withdraws the invitation of this name: its link opens nothing any more. Returns the address that it was for; undefined
+ * if there is no such invitation.
  */
-export async function withdrawInvitation(db: Queryable, account_id: string, id: string): Promise<string | undefined> {
+export async function withdrawInvitation(db: Queryable, account_id: string, name: string): Promise<string | undefined> {
   const rows = await db.query<{ email: string }>(
-    `update auth.invitation set status = 'canceled' where id = $2 and "organizationId" = $1 and status = 'pending'
+    `update auth.invitation set status = 'canceled'
+      where encode(sha256(convert_to(id, 'UTF8')), 'hex') = $2 and "organizationId" = $1 and status = 'pending'
      returning email`,
-    [account_id, id],
+    [account_id, name],
   );
   return rows[0]?.email;
 }

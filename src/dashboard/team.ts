@@ -7,6 +7,7 @@ import { projectNames } from '../accounts/projects.ts';
 import { limitable_roles, role_names, type Membership } from '../accounts/roles.ts';
 import {
   changeMember,
+  invitationName,
   invite,
   listInvitations,
   listMembers,
@@ -22,7 +23,10 @@ import { note } from './note.ts';
 import { account_endpoint, type AccountCall } from './page.ts';
 import type { InvitedView, KeyOutsideView, MemberChangedView, MemberView, TeamView } from './views/settings.ts';
 
-/** Members of the account. Invitations are listed only for owners, since an invitation's id opens it. */
+/**
+ * Members of the account. Invitations are listed for owners, and the link of each for who sent it: it is as good as a
+ * password, also for an owner who is removed later.
+ */
 export const get_team = account_endpoint('GET', '/team', 'read', async (app, { account, person }) => {
   const may_invite = person.role === 'owner';
   const [members, names, invitations] = await Promise.all([
@@ -38,10 +42,11 @@ export const get_team = account_endpoint('GET', '/team', 'read', async (app, { a
       created_at: member.created_at.toISOString(),
     })),
     invitations:
-      invitations?.map(({ id, email, role, projects, inviter, created_at, expires_at }) => {
+      invitations?.map(({ link_id, inviter_id, email, role, projects, inviter, created_at, expires_at }) => {
         const [created, expires] = [created_at.toISOString(), expires_at.toISOString()];
-        const shown = { id, email, role, projects: named(projects), inviter };
-        return { ...shown, created_at: created, expires_at: expires, link: linkOf(app, id) };
+        const shown = { id: invitationName(link_id), email, role, projects: named(projects), inviter };
+        const link = inviter_id === person.user.id ? linkOf(app, link_id) : null;
+        return { ...shown, created_at: created, expires_at: expires, link };
       }) ?? null,
     second_factor_required: account.second_factor_required,
   };
@@ -196,6 +201,7 @@ export const create_invitation = account_endpoint(
     const invited = await invite(app.db, invitation, new Date(app.clock.now()));
     if (invited === 'member') throw new ApiError('conflict', `${email} is a member already.`, { param: 'email' });
     if (invited === 'too_many') throw tooMany();
+    if (invited === 'no_owner') throw new ApiError('forbidden', 'You are no owner of this account any more.');
     await note(app, call, 'invitation.create', undefined, {
       email,
       role,

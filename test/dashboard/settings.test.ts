@@ -203,14 +203,29 @@ describe('an invitation', () => {
     ]);
   });
 
+  it('is listed for the other owners, who withdraw it, without what opens it', async () => {
+    const owner = await ownerOfNew(test);
+    const other = await memberOf(test, owner, 'owner');
+    const { link } = await inviteBy(owner, 'c@example.com');
+    const { json, text } = await other.get(`${other.base}/team`);
+    const [seen] = (json as TeamView).invitations ?? [];
+    expect(seen).toMatchObject({ email: 'c@example.com', link: null });
+    expect(text).not.toContain(idOf(link));
+    expect((await browserOf(test.url).get(`/dash/invitations/${seen?.id}`)).status).toBe(404);
+    okBody(await other.send('DELETE', `${other.base}/team/invitations/${seen?.id}`));
+    expect((await browserOf(test.url).get(`/dash/invitations/${idOf(link)}`)).status).toBe(404);
+  });
+
   it('that is withdrawn or replaced opens nothing', async () => {
     const owner = await ownerOfNew(test);
     const first = await inviteBy(owner, 'b@example.com');
     const second = await inviteBy(owner, 'B@example.com');
     const opens = async (link: string) => (await owner.get(`/dash/invitations/${idOf(link)}`)).status;
     expect([await opens(first.link), await opens(second.link)]).toEqual([404, 200]);
-    expect((await teamOf(owner)).invitations).toHaveLength(1);
-    const path = `${owner.base}/team/invitations/${idOf(second.link)}`;
+    const listed = (await teamOf(owner)).invitations ?? [];
+    expect(listed.map(({ link }) => link)).toEqual([second.link]);
+    expect((await owner.send('DELETE', `${owner.base}/team/invitations/${idOf(second.link)}`)).status).toBe(404);
+    const path = `${owner.base}/team/invitations/${listed[0]?.id}`;
     expect((await owner.send('DELETE', path)).status).toBe(200);
     expect(await opens(second.link)).toBe(404);
     expect((await owner.send('DELETE', path)).status).toBe(404);

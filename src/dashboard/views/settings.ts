@@ -25,6 +25,7 @@ export type MemberView = {
 };
 
 export type PendingInvitationView = {
+  /** By which it is withdrawn; its link has another one. */
   id: string;
   email: string;
   role: Role;
@@ -32,8 +33,8 @@ export type PendingInvitationView = {
   inviter: string;
   created_at: string;
   expires_at: string;
-  /** To hand over: whoever has it can join. */
-  link: string;
+  /** To hand over: whoever has it can join. Null for what another owner has sent. */
+  link: string | null;
 };
 
 /** A key that somebody has made, and that opens more than they see from now on. */

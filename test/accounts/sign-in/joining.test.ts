@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createAccount } from '../../../src/accounts/accounts.ts';
 import { usual_cost } from '../../../src/accounts/sign-in/hashing.ts';
 import { firstOperator, ownerOf } from '../../../src/accounts/members.ts';
-import { withdrawInvitation } from '../../../src/accounts/team.ts';
+import { invitationName, withdrawInvitation } from '../../../src/accounts/team.ts';
 import type { InvitedView } from '../../../src/dashboard/views/settings.ts';
 import { memberOf, ownerOfNew, signInAs, okBody, type Someone } from '../../dashboard/people.ts';
 import { startTestApp, type TestApp } from '../../helpers/app.ts';
@@ -31,6 +31,11 @@ const joinBy = (id: string, password = passwords[0]) =>
   browserOf(test.url).post('/auth/join', { id, name: 'Somebody', password });
 
 const statuses = (answers: Seen[]) => answers.map(({ status }) => status).toSorted();
+
+const waitingForLocks = async () => {
+  const sql = `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
+  return (await test.app.db.query(sql)).length;
+};
 
 /** Of everybody with this address: how many there are, how often they have a password, and where they belong. */
 async function peopleAt(email: string) {
@@ -72,7 +77,7 @@ describe('a new person', () => {
       const id = await invitationOf(owner, email);
       const joining = joinBy(id);
       await setTimeout(10 + 20 * round); // its password takes 50 ms
-      const withdrawn = await withdrawInvitation(test.app.db, owner.account_id, id);
+      const withdrawn = await withdrawInvitation(test.app.db, owner.account_id, invitationName(id));
       const { status } = await joining;
       const one = { people: 1, passwords: 1, memberships: 1 };
       const none = { people: 0, passwords: 0, memberships: 0 };
@@ -101,6 +106,28 @@ describe('an invitation of an owner', () => {
   });
 });
 
+it('two invitations of one address at once leave one link that opens', async () => {
+  const owner = await ownerOfNew(test);
+  const ids = await Promise.all([1, 2, 3].map(() => invitationOf(owner, 'twice@example.com')));
+  const looks = await Promise.all(ids.map((id) => browserOf(test.url).get(`/dash/invitations/${id}`)));
+  expect(statuses(looks)).toEqual([200, 404, 404]);
+});
+
+it('an owner who is removed while they invite leaves no invitation', async () => {
+  const owner = await ownerOfNew(test);
+  const leaving = await memberOf(test, owner, 'owner');
+  const body = { email: 'back3@example.com', role: 'owner' };
+  const { inviting } = await test.app.db.tx(async (tx) => {
+    await tx.query('select 1 from auth.organization where id = $1 for update', [owner.account_id]);
+    const answering = leaving.post(`${leaving.base}/team/invitations`, body);
+    await expect.poll(waitingForLocks).toBe(1);
+    await tx.query('delete from auth.member where "userId" = $1', [leaving.user_id]);
+    return { inviting: answering };
+  });
+  expect((await inviting).status).toBe(403);
+  expect(await test.app.db.query('select 1 from auth.invitation where "inviterId" = $1', [leaving.user_id])).toEqual([]);
+});
+
 describe('an invitation of an existing person', () => {
   it('makes one member when it is accepted twice at once', async () => {
     const owner = await ownerOfNew(test);
@@ -114,18 +141,13 @@ describe('an invitation of an existing person', () => {
 });
 
 describe('an invitation that is renewed while it is accepted', () => {
-  const waitingForLocks = async () => {
-    const sql = `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
-    return (await test.app.db.query(sql)).length;
-  };
-
   /** As `invite` does it: the account first, then what its guest had before. */
   async function renew(owner: Someone, id: string, meanwhile: () => Promise<Seen>): Promise<Seen> {
     const answer = await test.app.db.tx(async (tx) => {
       await tx.query('select 1 from auth.organization where id = $1 for update', [owner.account_id]);
       const answering = meanwhile();
       await expect.poll(waitingForLocks).toBeGreaterThan(0);
-      await withdrawInvitation(tx, owner.account_id, id);
+      await withdrawInvitation(tx, owner.account_id, invitationName(id));
       return { answering };
     });
     return answer.answering;

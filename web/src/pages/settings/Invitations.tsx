@@ -52,7 +52,7 @@ export function Invitations({ invitations }: { invitations: PendingInvitationVie
               </Table.Td>
               <Table.Td>
                 <Group gap={2} justify="flex-end" wrap="nowrap">
-                  <Copy text={link} label={`Copy the link for ${email}`} />
+                  {link !== null && <Copy text={link} label={`Copy the link for ${email}`} />}
                   <MayIcon right="members" label={`Withdraw ${email}`} color="red" onClick={() => withdraw.mutate(id)}>
                     <XMarkIcon width={18} aria-hidden />
                   </MayIcon>
