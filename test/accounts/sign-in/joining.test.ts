@@ -108,9 +108,14 @@ describe('an invitation of an owner', () => {
 
 it('two invitations of one address at once leave one link that opens', async () => {
   const owner = await ownerOfNew(test);
-  const ids = await Promise.all([1, 2, 3].map(() => invitationOf(owner, 'twice@example.com')));
-  const looks = await Promise.all(ids.map((id) => browserOf(test.url).get(`/dash/invitations/${id}`)));
-  expect(statuses(looks)).toEqual([200, 404, 404]);
+  const { inviting } = await test.app.db.tx(async (tx) => {
+    await tx.query('select 1 from auth.organization where id = $1 for update', [owner.account_id]);
+    const answering = Promise.all([1, 2].map(() => invitationOf(owner, 'twice@example.com')));
+    await expect.poll(waitingForLocks).toBe(2);
+    return { inviting: answering };
+  });
+  const looks = (await inviting).map((id) => browserOf(test.url).get(`/dash/invitations/${id}`));
+  expect(statuses(await Promise.all(looks))).toEqual([200, 404]);
 });
 
 it('an owner who is removed while they invite leaves no invitation', async () => {
@@ -125,7 +130,9 @@ it('an owner who is removed while they invite leaves no invitation', async () =>
     return { inviting: answering };
   });
   expect((await inviting).status).toBe(403);
-  expect(await test.app.db.query('select 1 from auth.invitation where "inviterId" = $1', [leaving.user_id])).toEqual([]);
+  expect(await test.app.db.query('select 1 from auth.invitation where "inviterId" = $1', [leaving.user_id])).toEqual(
+    [],
+  );
 });
 
 describe('an invitation of an existing person', () => {
