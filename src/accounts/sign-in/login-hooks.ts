@@ -1,5 +1,5 @@
-import type { BetterAuthPlugin } from 'better-auth';
 import { isDeepStrictEqual } from 'node:util';
+import type { BetterAuthPlugin } from 'better-auth';
 import type { Queryable } from '../../db/database.ts';
 import { isRecord } from '../../lib/is-record.ts';
 import { undoSignIn } from './sessions.ts';
@@ -17,7 +17,6 @@ type Hooks = NonNullable<BetterAuthPlugin['hooks']>;
 /** Throws what the library answers as a 400 or 401. */
 export async function loginHooks({ db, sign_in }: { db: Queryable; sign_in(): SignInSettings }): Promise<Hooks> {
   const { createAuthMiddleware, getSessionFromCtx, APIError } = await import('better-auth/api');
-  const { deleteSessionCookie } = await import('better-auth/cookies');
   const { symmetricDecrypt } = await import('better-auth/crypto');
 
   const checkCode = createAuthMiddleware(async (ctx) => {
@@ -49,6 +48,29 @@ export async function loginHooks({ db, sign_in }: { db: Queryable; sign_in(): Si
     if (problem !== undefined) throw new APIError('BAD_REQUEST', { message: problem });
   });
 
+  /** Then whoever has a password proves themselves as people without one do: the library finds none. */
+  const hidePasswords = createAuthMiddleware(async () =>
+    sign_in().password ? undefined : { context: { context: { internalAdapter: { findAccounts: async () => [] } } } },
+  );
+
+  const passwords = ['/change-password', '/reset-password'];
+  const { noteStanding, checkStanding } = await standingHooks(db);
+  const by_password = ({ path }: { path?: string }) => path === '/sign-in/email';
+  return {
+    before: [
+      { matcher: ({ path }) => path === '/two-factor/verify-totp', handler: checkCode },
+      { matcher: ({ path }) => path !== undefined && passwords.includes(path), handler: checkPassword },
+      { matcher: by_password, handler: noteStanding },
+      { matcher: ({ path }) => path?.startsWith('/two-factor/') === true, handler: hidePasswords },
+    ],
+    after: [{ matcher: by_password, handler: checkStanding }],
+  };
+}
+
+/** The hooks before and after a sign-in by a password, which end what began with a password or factor of before. */
+async function standingHooks(db: Queryable) {
+  const { createAuthMiddleware, APIError } = await import('better-auth/api');
+  const { deleteSessionCookie } = await import('better-auth/cookies');
   const begun_with = new WeakMap<Request, Standing | undefined>();
 
   const noteStanding = createAuthMiddleware(async (ctx) => {
@@ -69,22 +91,7 @@ export async function loginHooks({ db, sign_in }: { db: Queryable; sign_in(): Si
     throw new APIError('UNAUTHORIZED', { message: 'Your password or your second factor has just changed. Try again.' });
   });
 
-  /** Then whoever has a password proves themselves as people without one do: the library finds none. */
-  const hidePasswords = createAuthMiddleware(async () =>
-    sign_in().password ? undefined : { context: { context: { internalAdapter: { findAccounts: async () => [] } } } },
-  );
-
-  const passwords = ['/change-password', '/reset-password'];
-  const by_password = ({ path }: { path?: string }) => path === '/sign-in/email';
-  return {
-    before: [
-      { matcher: ({ path }) => path === '/two-factor/verify-totp', handler: checkCode },
-      { matcher: ({ path }) => path !== undefined && passwords.includes(path), handler: checkPassword },
-      { matcher: by_password, handler: noteStanding },
-      { matcher: ({ path }) => path?.startsWith('/two-factor/') === true, handler: hidePasswords },
-    ],
-    after: [{ matcher: by_password, handler: checkStanding }],
-  };
+  return { noteStanding, checkStanding };
 }
 
 /** What a sign-in by a password rests on. */

@@ -121,7 +121,11 @@ export function openLogin(options: LoginOptions): Login {
     sessionOf: async (headers, setCookies) => {
       if (!hasSessionCookie(headers.cookie)) return undefined;
       const { api } = await library();
-      const call = { headers: toHeaders(headers), query: { disableRefresh: !setCookies }, returnHeaders: true } as const;
+      const call = {
+        headers: toHeaders(headers),
+        query: { disableRefresh: !setCookies },
+        returnHeaders: true,
+      } as const;
       const { response: session, headers: answered } = await database.run(() => api.getSession(call), isNobody);
       if (!session) return undefined;
       setCookies?.(answered.getSetCookie());

@@ -73,7 +73,9 @@ export const unlink_sign_in = session_endpoint(
     if (id.includes('\0')) throw missing;
     const ended = await unlinkSignIn(app.db, { user_id: user.id, id }, usableWays(app));
     if (ended.outcome === 'last') {
-      const others = password ? 'Connect another one, add a passkey, or set a password' : 'Connect another one, or add a passkey';
+      const others = password
+        ? 'Connect another one, add a passkey, or set a password'
+        : 'Connect another one, or add a passkey';
       throw new ApiError('conflict', `This is your last way to sign in. ${others}, first.`);
     }
     if (ended.outcome !== 'done') throw missing;

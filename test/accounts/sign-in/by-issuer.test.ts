@@ -408,7 +408,7 @@ describe('a service without passwords', () => {
   });
 
   it('asks whoever has one for a recent proof instead, to turn a second factor on, renew its codes and turn it off', async () => {
-    const who = await knownPerson('una@example.com');
+    const who = await knownPerson('quinn@example.com');
     const hasPassword = async () => ((await who.get('/dash/me')).json as { user: { has_password: boolean } }).user;
     expect(await hasPassword()).toMatchObject({ has_password: true });
     await test.configure(yamlWith('', 'password: false'));
@@ -450,14 +450,14 @@ it('a person without a password sets up a second factor with a recent proof inst
 
 it('a sign-in at an issuer is proof of who is there since the time at which they gave their password there', async () => {
   await test.configure(yamlWith(', auto_create: account'));
-  const sue = { sub: 'sue', email: 'sue@example.com', email_verified: true };
+  const ruth = { sub: 'ruth', email: 'ruth@example.com', email_verified: true };
   issuer.misbehaves = 'old password';
-  const { browser } = await come(sue);
-  expect(await emailOf(browser)).toBe('sue@example.com');
+  const { browser } = await come(ruth);
+  expect(await emailOf(browser)).toBe('ruth@example.com');
   const enable = () => browser.post('/auth/two-factor/enable', {}, from());
   expect((await enable()).json).toMatchObject({ error: { code: 'proof_required' } });
   issuer.misbehaves = undefined;
-  expect((await come(sue, browser, { fresh: true })).problem).toBeNull();
+  expect((await come(ruth, browser, { fresh: true })).problem).toBeNull();
   expect(okBody<{ totpURI: string }>(await enable()).totpURI).toMatch(/^otpauth:/);
 });
 
