@@ -197,13 +197,13 @@ it('two members who change different rules of a key at once both have their way'
   const change = (rules: object) => owner.send('PATCH', `${owner.base}/keys/${key.id}`, rules);
   const waiting = `select from pg_stat_activity
     where datname = current_database() and wait_event_type = 'Lock' and query like 'update api_keys%'`;
-  const { asked } = await db.tx(async (tx) => {
+  const { answering } = await db.tx(async (tx) => {
     await tx.query('select from api_keys where id = $1 for update', [key.id]);
     const changes = Promise.all([change({ scopes: ['chat'] }), change({ requests_per_minute: 7 })]);
     await expect.poll(async () => (await db.query(waiting)).length).toBe(2);
-    return { asked: changes };
+    return { answering: changes };
   });
-  expect((await asked).map(({ status }) => status)).toEqual([200, 200]);
+  expect((await answering).map(({ status }) => status)).toEqual([200, 200]);
   const both = { scopes: ['chat'], requests_per_minute: 7 };
   expect((await listed()).find(({ id }) => id === key.id)).toMatchObject(both);
 });

@@ -94,7 +94,7 @@ async function standingHooks(db: Queryable) {
   return { noteStanding, checkStanding };
 }
 
-/** What a sign-in by a password rests on. */
+/** Password and factor on which a sign-in rests. */
 type Standing = { user_id: string; password: string | null; two_factor: boolean };
 
 async function standingOf(db: Queryable, email: string): Promise<Standing | undefined> {

@@ -37,14 +37,14 @@ const sessionsOf = async ({ user_id }: Someone) =>
 /** Signs in by the password; `work` runs once it was right, and before there is a session. */
 async function signInWhile(browser: Browser, email: string, work: (tx: Tx) => Promise<unknown>): Promise<Seen> {
   const waiting = `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
-  const { asked } = await test.app.db.tx(async (tx) => {
+  const { answering } = await test.app.db.tx(async (tx) => {
     await tx.query('lock table auth.session in share mode');
     const answer = browser.post('/auth/sign-in/email', { email, password }, from);
     await expect.poll(async () => (await test.app.db.query(waiting)).length).toBe(1);
     await work(tx);
-    return { asked: answer };
+    return { answering: answer };
   });
-  return asked;
+  return answering;
 }
 
 describe('a sign-in that was under way', () => {
@@ -88,11 +88,11 @@ it('a password that is replaced while its hash waits turns no second factor off'
   const who = await personWith(test, 'waits@example.com', from);
   await turnOn(who);
   const taken = Array.from({ length: password_hashes.bound }, () => password_hashes.tryAcquire(''));
-  const asked = who.post('/auth/two-factor/disable', { password }, from);
+  const answering = who.post('/auth/two-factor/disable', { password }, from);
   await expect.poll(() => password_hashes.state.waiting).toBe(1);
   await setPassword(test.app.db, who);
   for (const permit of taken) permit?.release();
-  expect((await asked).status).toBe(400);
+  expect((await answering).status).toBe(400);
   const factors = await test.app.db.query('select "twoFactorEnabled" as is_on from auth."user" where id = $1', [
     who.user_id,
   ]);
