@@ -22,6 +22,7 @@ const filters = {
   outcome: { description: 'ok or failed.', schema: text },
   model: { description: 'Only this model.', schema: text },
   key: { description: 'Only of this key.', schema: text },
+  project: { description: 'Only of keys that are in this project now.', schema: text },
   from: { description: 'Made at this time or later.', schema: text },
   to: { description: 'Made before this time.', schema: text },
 };
@@ -67,7 +68,7 @@ export const get_contents_jsonl = account_endpoint(
   'content',
   async (app, call) => {
     const { query, account, scope } = call;
-    const keys = await keysInSight(app.db, account.id, scope);
+    const keys = await keysInSight(app.db, account.id, scope, query.get('project'));
     const whose = { account_id: account.id, key_id: query.get('key'), keys };
     const { headers, ...file } = contentsFile(app, query, { ...whose, from: 'from', to: 'to' });
     await note(app, call, 'content.export', undefined, exportDetails(query, scope));

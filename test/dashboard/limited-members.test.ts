@@ -325,17 +325,27 @@ describe('a member who is limited to a project', () => {
     await expect.poll(ofMonth).toEqual([true, expect.any(String)]); // the month may end between the two
     const content = await limited.post(`${limited.base}/chats/${own.chat}/content`, {});
     expect(content.text).toContain('Tell me of Shop');
-    const contents = await limited.get(`${limited.base}/contents.jsonl`);
-    expect(contents.text.trim().split('\n')).toEqual([expect.stringContaining(own.chat)]);
-    const of_other = await limited.get(`${limited.base}/contents.jsonl?key=${other.key}`);
-    expect([of_other.status, of_other.text]).toEqual([200, '']);
-    const { data: accesses } = okBody<ContentAccesses>(
-      await owner.get(`${owner.base}/chats/${other.chat}/content/accesses`),
-    );
-    expect(accesses).toContainEqual(expect.objectContaining({ action: 'content.export', projects: ['Shop'] }));
     expect((await limited.get(`${limited.base}/tasks/${own.task}/files/0`)).status).toBe(200);
     const me = okBody<Me>(await limited.get('/dash/me')).accounts[0];
     expect(me).toMatchObject({ is_limited: true, rights: ['read', 'run', 'keys', 'content'] });
+  });
+
+  it('takes the contents of calls of their project along as a file, and the account sees of which projects it was', async () => {
+    const linesOf = async (who: Someone, query = '') => {
+      const file = await who.get(`${who.base}/contents.jsonl${query}`);
+      expect(file.status, file.text).toBe(200);
+      return file.text.split('\n').filter((line) => line !== '');
+    };
+    const own_line = [expect.stringContaining(own.chat)];
+    expect(await linesOf(limited)).toEqual(own_line);
+    expect(await linesOf(limited, `?project=${own.project}`)).toEqual(own_line);
+    for (const query of [`?key=${other.key}`, `?project=${other.project}`])
+      expect(await linesOf(limited, query)).toEqual([]);
+    expect(await linesOf(owner, `?project=${own.project}`)).toEqual(own_line);
+    expect(await linesOf(owner)).toHaveLength(2);
+    const at = `${owner.base}/chats/${other.chat}/content/accesses`;
+    const { data } = okBody<ContentAccesses>(await owner.get(at));
+    expect(data.slice(0, 3).map(({ projects }) => projects)).toEqual([null, null, ['Shop']]); // the newest
   });
 
   it('sees the budgets of their project and its keys, and no other one', async () => {

@@ -66,8 +66,8 @@ function Downloads({ tab, search, chosen }: Pick<Props, 'tab' | 'search' | 'chos
   const query = queryOf({ ...filterOf(tab, search), columns: exportColumns(chosen) });
   const { model, key, outcome, q, project } = search;
   // The file of contents has no other filters.
-  const has_contents = q === undefined && project === undefined && chosenLabels(search, labelsOf(tab)).length === 0;
-  const contents = queryOf({ model, key, outcome, ...momentsOf(search) });
+  const has_contents = q === undefined && chosenLabels(search, labelsOf(tab)).length === 0;
+  const contents = queryOf({ model, key, outcome, project, ...momentsOf(search) });
   return (
     <Menu position="bottom-end">
       <Menu.Target>
