@@ -6,6 +6,7 @@ import { Readable } from 'node:stream';
 import { credentialsOf } from '../app/storage.ts';
 import { Intake } from '../storage/intake.ts';
 import { Bucket } from '../storage/s3/bucket.ts';
+import { abortUploads } from '../storage/s3/unfinished.ts';
 import { uploadObject } from '../storage/s3/upload.ts';
 import type { BucketSettings, StorageSettings } from '../storage/settings.ts';
 import { BackupError, manifest_name, type Manifest } from './manifest.ts';
@@ -168,6 +169,8 @@ async function removeObjects(bucket: Bucket, id: string): Promise<void> {
     const [failed] = Errors.filter(({ Code }) => Code !== 'NoSuchKey');
     if (failed) throw new BackupError(`The bucket did not remove ${failed.Key}: ${failed.Code}.`);
   }
+  // Of a process that was killed. Credentials that write and read alone are enough for backups: then its parts stay.
+  await abortUploads(bucket, Key, () => true).catch(() => undefined);
 }
 
 /** Copies the backup at `s3://BUCKET/PREFIX/ID` into a folder. What it has is checked by whoever reads it. */

@@ -312,6 +312,24 @@ describe('backups in a bucket', () => {
     }
   });
 
+  it('leave no parts of a table when the process that sent them is killed, and spare what is beside them', async () => {
+    const bucket = `s3://${imitation.bucket}/backups/killed`;
+    const storage = await storageYaml(imitation, place.path('').replace(/\/$/, ''));
+    await service.configure(`${yaml}\n${storage}\nbackup: { every: 6h, keep: 1, to: "${bucket}" }\n`);
+    const [id, of_others] = ['medley-20260228T000000Z-killed', 'backups/killed/other.bin'];
+    const upload = { initiated: new Date(), headers: {}, parts: new Map() };
+    imitation.uploads.set('left', { key: `backups/killed/${id}/tables/public.tasks.copy.gz`, ...upload });
+    imitation.uploads.set('of others', { key: of_others, ...upload });
+    await service.app.db.query(
+      `insert into scheduled_backups (id, place, host, started_at, state) values ($1, $2, 'dead', '2026-02-28', 'running')`,
+      [id, bucket],
+    );
+    clock.stop('2026-03-01T00:00:00Z');
+    await tick();
+    expect([...imitation.uploads.values()].map(({ key }) => key)).toEqual([of_others]);
+    imitation.uploads.clear();
+  });
+
   it('leave nothing beside the data folder when Ctrl-C ends the restore that fetches them', async () => {
     const config = place.path('bucket-of-restore.yaml');
     writeFileSync(config, `version: 1\n${await storageYaml(imitation, place.path('').replace(/\/$/, ''))}\n`);

@@ -9,6 +9,7 @@ import { Bucket, type BucketCredentials, type BucketTimeouts } from './bucket.ts
 import { presign } from './presign.ts';
 import { openObject, statObject } from './read.ts';
 import type { BucketSettings } from '../settings.ts';
+import { abortUploads } from './unfinished.ts';
 import { upload } from './upload.ts';
 
 export type S3Options = {
@@ -132,22 +133,14 @@ async function list(bucket: Bucket, account_id: string, owner_id: string): Promi
   return keys.filter((key) => parseKey(key) !== undefined).toSorted();
 }
 
-/** Aborts uploads in parts that began long ago: their parts cost money, and no list of objects shows them. */
-async function sweep(bucket: Bucket, older_than_ms: number): Promise<number> {
+/** Aborts uploads in parts of files that began long ago. */
+function sweep(bucket: Bucket, older_than_ms: number): Promise<number> {
   const before_ms = Date.now() - older_than_ms;
-  let removed = 0;
-  for (let markers: { KeyMarker?: string | undefined; UploadIdMarker?: string | undefined } = {}; ;) {
-    const request = { ...bucket.ours, ...markers };
-    const page = await bucket.ask(() => bucket.client.send(new bucket.sdk.ListMultipartUploadsCommand(request)));
-    for (const { Key = '', UploadId, Initiated } of page.Uploads ?? []) {
-      if (!Initiated || Initiated.getTime() > before_ms || !parseKey(Key.slice(bucket.settings.prefix.length)))
-        continue;
-      const upload_in_parts = { Bucket: bucket.settings.bucket, Key, UploadId };
-      const command = new bucket.sdk.AbortMultipartUploadCommand(upload_in_parts);
-      await bucket.askFor(() => bucket.client.send(command));
-      removed += 1;
-    }
-    if (!page.IsTruncated) return removed;
-    markers = { KeyMarker: page.NextKeyMarker, UploadIdMarker: page.NextUploadIdMarker };
-  }
+  const { prefix } = bucket.settings;
+  return abortUploads(
+    bucket,
+    prefix,
+    ({ Key, Initiated }) =>
+      Initiated !== undefined && Initiated.getTime() <= before_ms && parseKey(Key.slice(prefix.length)) !== undefined,
+  );
 }
