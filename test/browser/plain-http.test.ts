@@ -39,7 +39,11 @@ test('a key is copied from its dialog, which keeps the focus', limit, async () =
   await page.getByRole('dialog').getByRole('button', { name: 'Create' }).click();
   const key = await page.getByRole('region', { name: 'key', exact: true }).innerText();
   await page.getByRole('button', { name: 'Copy key' }).focus();
-  await Promise.all([page.getByRole('button', { name: 'Copied' }).waitFor(), page.keyboard.press('Enter')]);
+  // It says so for a moment only.
+  await Promise.all([
+    page.getByRole('button', { name: 'Copied', exact: true }).waitFor(),
+    page.keyboard.press('Enter'),
+  ]);
   await expect.poll(() => page.evaluate('document.activeElement.tagName')).toBe('BUTTON');
   await page.getByRole('button', { name: 'I have copied it' }).click();
   await page.getByRole('button', { name: 'Create a key' }).first().click();
