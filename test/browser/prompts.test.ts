@@ -108,6 +108,9 @@ test('a prompt runs on each row of a CSV file, with the price before and the ans
   await page.getByText('The file has no column word. It has: other.').waitFor();
   await choose('word\n"unclosed');
   await page.getByText('A quotation mark is opened and never closed.').waitFor();
+  await choose('word\nalpha\n');
+  await page.getByText('1 row', { exact: true }).waitFor();
+  await page.getByRole('button', { name: 'Run 1 row', exact: true }).waitFor();
   await choose('word\nalpha\n=1+1\n"[[error 400]]"\n');
   await page.getByText('Say alpha', { exact: true }).waitFor();
   await page.getByText(/^At most about \$0\.\d+ in all/).waitFor();

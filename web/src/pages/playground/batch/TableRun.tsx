@@ -59,7 +59,7 @@ export function TableRun({ model, text, settings, close }: Props) {
               </Button>
             )}
           </FileButton>
-          {rows && <Text size="sm">{rows.rows.length.toLocaleString('en-US')} rows</Text>}
+          {rows && <Text size="sm">{countText(rows)}</Text>}
         </Group>
         {problem !== undefined && (
           <Text size="sm" c="var(--mantine-color-error)" role="alert">
@@ -71,6 +71,10 @@ export function TableRun({ model, text, settings, close }: Props) {
       </Stack>
     </Card>
   );
+}
+
+function countText({ rows: { length } }: Rows): string {
+  return length === 1 ? '1 row' : `${length.toLocaleString('en-US')} rows`;
 }
 
 type Run = ReturnType<typeof useTableRun>;
@@ -110,7 +114,7 @@ function Preview({ rows, names, model, text, settings, run }: PreviewProps) {
       </Text>
       <Group>
         <Button onClick={() => void run.start(job)} disabled={!price.data} loading={price.isFetching}>
-          Run {rows.rows.length.toLocaleString('en-US')} rows
+          {rows.rows.length === 1 ? 'Run 1 row' : `Run ${rows.rows.length.toLocaleString('en-US')} rows`}
         </Button>
         <Text size="sm" role="status" c={price.error ? 'var(--mantine-color-error)' : 'dimmed'} flex={1} miw={160}>
           {price.error?.message}
