@@ -1,10 +1,11 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import type { Locator } from 'playwright-core';
+import type { Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createAccount } from '../../src/accounts/accounts.ts';
 import { openPlaygroundKey } from '../../src/accounts/keys.ts';
 import { addMember, ownerOf } from '../../src/accounts/members.ts';
+import type { Role } from '../../src/accounts/roles.ts';
 import { newId } from '../../src/lib/ids.ts';
 import { startTestApp, type TestApp } from '../helpers/app.ts';
 import { launchBrowser } from '../helpers/browser.ts';
@@ -242,13 +243,19 @@ test('an owner makes a project, puts a key into it, and sees its keys alone and 
   await context.close();
 });
 
-test('a viewer sees the keys and why creating them is not possible', async () => {
+async function newMember(name: string, role: Role): Promise<string> {
   const user_id = newId('user');
-  await service.app.db.query(
-    `insert into auth."user" (id, name, email, "emailVerified") values ($1, 'Vera', 'vera@example.com', false)`,
-    [user_id],
-  );
-  await addMember(service.app.db, { account_id, user_id, role: 'viewer' }, new Date());
+  await service.app.db.query(`insert into auth."user" (id, name, email, "emailVerified") values ($1, $2, $3, false)`, [
+    user_id,
+    name,
+    `${name.toLowerCase()}@example.com`,
+  ]);
+  await addMember(service.app.db, { account_id, user_id, role }, new Date());
+  return user_id;
+}
+
+test('a viewer sees the keys and why creating them is not possible', async () => {
+  const user_id = await newMember('Vera', 'viewer');
   const context = await contextOf(chromium.browser);
   const { page, problems } = await watchedPage(context, service.url);
   await signIn(page, service.app, user_id, '/keys');
@@ -291,6 +298,32 @@ test.each(depth(['dark'] as const, ['light', 'dark'] as const))(
   },
 );
 
+/** Two minutes later somebody comes back to this tab. */
+async function comeBackLater(page: Page): Promise<void> {
+  await page.evaluate(`{
+    const now = Date.now;
+    Date.now = () => now() + 120_000;
+    document.dispatchEvent(new Event('visibilitychange', { bubbles: true }));
+  }`);
+}
+
+test('what one person typed is gone when somebody else of the account has signed in behind the page', async () => {
+  const context = await contextOf(chromium.browser);
+  const { page, problems } = await watchedPage(context, service.url);
+  await signIn(page, service.app, owner_id, '/keys');
+  await page.getByRole('button', { name: 'Create a key' }).first().click();
+  const name = page.getByRole('dialog', { name: 'Create a key' }).getByLabel('Name');
+  await name.fill('Of the owner');
+  const other = await newMember('Dev', 'developer');
+  const { page: second } = await watchedPage(context, service.url);
+  await signIn(second, service.app, other, '/keys');
+  await comeBackLater(page);
+  await name.waitFor({ state: 'detached' });
+  await page.getByRole('button', { name: 'You: Dev' }).waitFor();
+  expect(problems).toEqual([]);
+  await context.close();
+});
+
 test('a secret that is shown once stays when the page cannot be read again who is here', async () => {
   const context = await contextOf(chromium.browser);
   const { page } = await watchedPage(context, service.url);
@@ -308,12 +341,7 @@ test('a secret that is shown once stays when the page cannot be read again who i
     const error = { type: 'rate_limit', message: 'Too many requests.' };
     await route.fulfill({ status: 429, json: { error } });
   });
-  // A minute later somebody comes back to this tab.
-  await page.evaluate(`{
-    const now = Date.now;
-    Date.now = () => now() + 120_000;
-    document.dispatchEvent(new Event('visibilitychange', { bubbles: true }));
-  }`);
+  await comeBackLater(page);
   await expect.poll(() => refused).toBeGreaterThan(0);
   await expect.poll(() => page.evaluate('document.querySelector("main") !== null')).toBe(true);
   await settled(page);

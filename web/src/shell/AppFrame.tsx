@@ -120,13 +120,14 @@ function Shown({ needsNoAccount, path }: { needsNoAccount: boolean; path: string
   const chooses_account = useIsShown(/^\/signed-in\/device$/);
   if (is_operating && me.operator_needs_second_factor)
     return <NeedsSecondFactor who="This service asks its operators" />;
-  if (needsNoAccount) return <Outlet />;
+  // What one person typed, or was shown once, does not stay in the page for the next who signs in, nor in one account for another.
+  const person = me.user.id;
+  if (needsNoAccount) return <Outlet key={person} />;
   if (!account) return <WithoutAccount />;
   if (account.needs_second_factor) return <NeedsSecondFactor who={`${account.name} asks its members`} />;
   if (account.has_no_project) return <NoProject name={account.name} />;
   if (account.is_limited && isAboutAll(path)) return <AboutAll name={account.name} />;
-  // What was typed or shown once in one account does not stay in the page for another.
-  return <Outlet key={chooses_account ? 'any' : account.id} />;
+  return <Outlet key={chooses_account ? person : `${person} ${account.id}`} />;
 }
 
 /** For members who are limited to projects, and have none. */
