@@ -2,7 +2,7 @@ import type { JsonObject, Route } from '../catalog/model.ts';
 import { ApiError } from '../errors.ts';
 import type { CallerCodec } from '../styles/codec.ts';
 import type { ChatEvent, Part, Turn, Usage } from '../styles/conversation.ts';
-import type { StreamWriter as StyleWriter } from '../styles/stream.ts';
+import type { ChatEventWriter } from '../styles/stream.ts';
 import { addText, chargedUsage, no_usage, tokensOf, type TextSize } from '../styles/usage.ts';
 import {
   answerOptions,
@@ -36,7 +36,7 @@ type Loop = AttemptContext & {
   readonly body: JsonObject;
   readonly tools: OwnTools;
   /** Writes the caller's stream; absent for a whole answer. */
-  readonly shown: StyleWriter | undefined;
+  readonly shown: ChatEventWriter | undefined;
   readonly ends_at_ms: number;
   /** The turns of the rounds so far, and their size, for counting. */
   readonly turns: Turn[];

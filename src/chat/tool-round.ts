@@ -1,7 +1,7 @@
 import { addTurn } from '../styles/turns.ts';
 import type { CallerCodec } from '../styles/codec.ts';
 import type { ChatAnswer, ChatEvent, Conversation, FinishReason, Part, Turn, Usage } from '../styles/conversation.ts';
-import type { StreamWriter } from '../styles/stream.ts';
+import type { ChatEventWriter } from '../styles/stream.ts';
 import type { CallPart, OwnTools } from './own-tools.ts';
 
 /** One round of a call with tools of the service's own: a request to the model, with what it has said and found before. */
@@ -10,20 +10,20 @@ import type { CallPart, OwnTools } from './own-tools.ts';
 export type RoundPlace = { readonly is_first: boolean; readonly is_last: boolean };
 
 /** Everything that a model says in one round; calls of the service's own tools are kept, all else goes on to the caller. */
-export class RoundAnswer implements StreamWriter {
+export class RoundAnswer implements ChatEventWriter {
   readonly finish = undefined;
   readonly parts: Part[] = [];
   /** Undefined until the model has said why it ends. */
   ended: { reason: FinishReason; stop_sequence?: string } | undefined;
   readonly #tools: Pick<OwnTools, 'has'>;
-  readonly #shown: StreamWriter | undefined;
+  readonly #shown: ChatEventWriter | undefined;
   readonly #is_first: boolean;
   /** By the upstream's index: the part, and the index under which the caller knows the call. */
   readonly #calls = new Map<number, { part: CallPart; index: number | undefined }>();
   #own_calls = 0;
 
   /** `shown`: of the caller's stream; absent for a whole answer. */
-  constructor(tools: Pick<OwnTools, 'has'>, shown: StreamWriter | undefined, { is_first }: RoundPlace) {
+  constructor(tools: Pick<OwnTools, 'has'>, shown: ChatEventWriter | undefined, { is_first }: RoundPlace) {
     this.#tools = tools;
     this.#shown = shown;
     this.#is_first = is_first;

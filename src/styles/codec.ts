@@ -4,7 +4,7 @@ import type { ChatAnswer, Conversation, Usage } from './conversation.ts';
 import type { BodyLink, FetchedFile, Replacement } from './links.ts';
 import type { Quirks } from './quirks.ts';
 import type { SearchOptions } from './search-function.ts';
-import type { SameStream, StreamReader, StreamState, StreamWriter } from './stream.ts';
+import type { SameStream, ChatEventReader, StreamState, ChatEventWriter } from './stream.ts';
 import type { UsageFormat } from './usage.ts';
 
 /**
@@ -91,7 +91,7 @@ export type UpstreamHalf = {
   /** Parses a whole answer. Throws Error for what is none, and ApiError 400 for a prompt that was found unfit. */
   parseResponse(body: JsonObject, request_id: string): ChatAnswer[];
   /** Parses a stream, frame by frame. */
-  openReader(request_id: string): StreamReader;
+  openReader(request_id: string): ChatEventReader;
   /** The part of a rendered body whose tokens an upstream counts; absent: none counts for callers of other styles. */
   countedBody?(body: JsonObject): JsonObject;
   /**
@@ -218,7 +218,7 @@ export type CallerHalf = {
     options: AnswerOptions,
   ): JsonObject;
   /** Renders a stream. Reads what it needs of the request now: its body is released with the first content. */
-  openWriter(request: ChatRequest, options: AnswerOptions): StreamWriter;
+  openWriter(request: ChatRequest, options: AnswerOptions): ChatEventWriter;
   /** Returns the finish reason, in the words of the style. */
   finishOf(body: JsonObject): unknown;
   /**

@@ -9,15 +9,15 @@ import { addText, type TextSize, chargedUsage } from './usage.ts';
 
 /** Streams of all styles: their state, and the interfaces to read, write and relay them. */
 
-/** Reads an upstream's stream, frame by frame, into what happens in it. */
-export type StreamReader = {
+/** Reads an upstream's stream, frame by frame, into events. */
+export type ChatEventReader = {
   read(frame: SseFrame): ChatEvent[];
   /** The connection has ended: what follows from that. */
   end(): ChatEvent[];
 };
 
-/** Writes what happens in a stream in the caller's style. */
-export type StreamWriter = {
+/** Writes events in the caller's style. */
+export type ChatEventWriter = {
   /** The bytes of an event; empty where the style has no word for it, or says it later. `usage`: as it is now. */
   write(event: ChatEvent, usage: () => Usage): string;
   /** The finish reason, once it has come. */

@@ -5,7 +5,7 @@ import type { ChatEvent, FinishReason, Part, Usage } from '../conversation.ts';
 import { customInput } from '../custom-tools.ts';
 import { isObject } from '../fields.ts';
 import { writeExtraContent } from '../thought-signatures.ts';
-import { cut, empty, errorEventOf, objectOf, start, type StreamReader, type StreamWriter } from '../stream.ts';
+import { cut, empty, errorEventOf, objectOf, start, type ChatEventReader, type ChatEventWriter } from '../stream.ts';
 import { withCost } from '../usage.ts';
 import { CitedText } from '../citations.ts';
 import { readLogprobs } from './logprobs.ts';
@@ -19,7 +19,7 @@ import { usageIn, usage_format } from './usage.ts';
 const early_arguments_max = 256;
 
 /** Only the first choice: the other style has no more. */
-export class CompletionsReader implements StreamReader {
+export class CompletionsReader implements ChatEventReader {
   readonly #request_id: string;
   #started = false;
   #finish: Json | undefined;
@@ -167,7 +167,7 @@ type CompletionsWriterOptions = Pick<AnswerOptions, 'model' | 'request_id' | 'cr
 };
 
 /** Renders a stream of chunks. */
-export class CompletionsWriter implements StreamWriter {
+export class CompletionsWriter implements ChatEventWriter {
   finish: string | undefined;
   readonly #options: CompletionsWriterOptions;
   readonly #id: string;

@@ -3,7 +3,7 @@ import type { SseFrame } from '../../net/sse.ts';
 import { unfinished_type } from '../codec.ts';
 import type { ChatEvent } from '../conversation.ts';
 import { isObject } from '../fields.ts';
-import { cut, empty, errorEventOf, objectOf, start, type StreamReader } from '../stream.ts';
+import { cut, empty, errorEventOf, objectOf, start, type ChatEventReader } from '../stream.ts';
 import { readStop } from './response.ts';
 import { readUsage } from './usage.ts';
 
@@ -14,7 +14,7 @@ const redacted_length_max = 1_048_576;
  * Reads a stream of Converse, whose frames the adapter has written as server-sent events with their names. The usage
  * comes last, after the reason for the end.
  */
-export class ConverseReader implements StreamReader {
+export class ConverseReader implements ChatEventReader {
   /** Index of a block → its call of a tool. */
   readonly #calls = new Map<Json, { index: number; has_arguments: boolean }>();
   /** Index of a block → what is encrypted in it, in pieces. */

@@ -2,7 +2,7 @@ import type { JsonObject } from '../../catalog/model.ts';
 import { inputOf } from '../calls.ts';
 import type { AnswerOptions, ChatRequest } from '../codec.ts';
 import type { ChatEvent, FinishReason, Usage, WebSearch } from '../conversation.ts';
-import type { StreamWriter } from '../stream.ts';
+import type { ChatEventWriter } from '../stream.ts';
 import { answerId, writeFinish, writePart } from './caller-response.ts';
 import { showsThoughts } from './caller-settings.ts';
 import { frame } from './errors.ts';
@@ -12,7 +12,7 @@ import { usage_format } from './usage.ts';
 type Call = { id: string; name: string; json: string; thought_signature?: string };
 
 /** Each chunk is an answer by itself with what is new in it. A call is never in pieces: it comes before the end, whole. */
-export class GeminiWriter implements StreamWriter {
+export class GeminiWriter implements ChatEventWriter {
   finish: string | undefined;
   readonly #own: JsonObject;
   readonly #shows: boolean;

@@ -6,14 +6,14 @@ import type { ChatEvent } from '../conversation.ts';
 import { isObject } from '../fields.ts';
 import { blockReason, candidatesOf, partsOf, readFinishReason, usageOf, type Candidate } from './response.ts';
 import { unfinished_type } from '../codec.ts';
-import { cut, errorEventOf, start, type StreamReader } from '../stream.ts';
+import { cut, errorEventOf, start, type ChatEventReader } from '../stream.ts';
 
 /**
  * Each chunk is an answer by itself, with what is new in it. Nothing marks the end: some models say why they
  * ended in every chunk, so the stream is complete when its connection ends after one that did. Only the first
  * candidate is read.
  */
-export class GeminiReader implements StreamReader {
+export class GeminiReader implements ChatEventReader {
   readonly #request_id: string;
   #started = false;
   #calls = 0;

@@ -5,7 +5,7 @@ import type { AnswerOptions } from '../codec.ts';
 import type { ChatAnswer, ChatEvent, Usage } from '../conversation.ts';
 import { isObject } from '../fields.ts';
 import { signatureOf } from '../thought-signatures.ts';
-import { cut, empty, errorEventOf, objectOf, start, type StreamReader, type StreamWriter } from '../stream.ts';
+import { cut, empty, errorEventOf, objectOf, start, type ChatEventReader, type ChatEventWriter } from '../stream.ts';
 import { JsonEnd } from './json-end.ts';
 import { messageHead, readStop, writeEnd, writeStop } from './response.ts';
 import { append } from '../../lib/append.ts';
@@ -15,7 +15,7 @@ import { no_usage } from '../usage.ts';
 import { readStartUsage, usage_format, writeDeltaUsage, writeUsage } from './usage.ts';
 
 /** Reads a stream of named events. */
-export class MessagesReader implements StreamReader {
+export class MessagesReader implements ChatEventReader {
   /** Index of a block → index of its tool call. */
   readonly #calls = new Map<Json, { index: number; has_arguments: boolean }>();
   #finish: ChatEvent | undefined;
@@ -143,7 +143,7 @@ type Block = {
 };
 
 /** One block at a time is open. What comes while the arguments of a call still run waits behind it. */
-export class MessagesWriter implements StreamWriter {
+export class MessagesWriter implements ChatEventWriter {
   finish: string | undefined;
   readonly #options: MessagesWriterOptions;
   #blocks = 0;

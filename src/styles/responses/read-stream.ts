@@ -2,7 +2,7 @@ import type { Json, JsonObject } from '../../catalog/model.ts';
 import type { SseFrame } from '../../net/sse.ts';
 import type { ChatEvent } from '../conversation.ts';
 import { isObject } from '../fields.ts';
-import { cut, errorEventOf, objectOf, start, type StreamReader } from '../stream.ts';
+import { cut, errorEventOf, objectOf, start, type ChatEventReader } from '../stream.ts';
 import { callIdOf, errorIn, listOf, readItem, readResponsesFinish, spareId } from './response.ts';
 import { usage_format } from './usage.ts';
 
@@ -13,7 +13,7 @@ type OpenCall = { index: number; id: string; json: string; is_done: boolean };
  * Reads a stream of the responses style into what happens in it. Some servers send an item, or the whole output, at its
  * end only: what has not come before is read from there.
  */
-export class ResponsesReader implements StreamReader {
+export class ResponsesReader implements ChatEventReader {
   readonly #request_id: string;
   #call_count = 0;
   /** By their places: items may be written at the same time. */

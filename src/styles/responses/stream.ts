@@ -4,7 +4,7 @@ import type { SearchResult } from '../../web-search/search.ts';
 import type { ChatEvent, FinishReason, Usage, WebSearch } from '../conversation.ts';
 import { imageItem } from './images.ts';
 import { annotationsOf, searchItem } from './searches.ts';
-import type { StreamWriter } from '../stream.ts';
+import type { ChatEventWriter } from '../stream.ts';
 import { writeThought } from './reasoning.ts';
 import {
   callPrefix,
@@ -28,7 +28,7 @@ type Called = Item & { call_id: string; name: string; json: string; is_function:
  * Writes what happens in a stream as named events of the responses style. One message or thought is open at a
  * time; calls of tools stay open until the end, since upstreams may write several at once.
  */
-export class ResponsesWriter implements StreamWriter {
+export class ResponsesWriter implements ChatEventWriter {
   finish: string | undefined;
   answer: JsonObject | undefined;
   readonly #options: ResponseOptions;

@@ -5,7 +5,7 @@ import { usage_format } from '../completions/usage.ts';
 import { append } from '../../lib/append.ts';
 import type { ChatAnswer, ChatEvent, FinishReason, Part, TokenLikelihood, Usage } from '../conversation.ts';
 import { isObject } from '../fields.ts';
-import type { StreamWriter } from '../stream.ts';
+import type { ChatEventWriter } from '../stream.ts';
 
 /** `echo`: the prompt, if the text is to begin with it. `has_logprobs`: the caller asked for them. */
 type TextOptions = Pick<AnswerOptions, 'model' | 'request_id' | 'created'> & { echo: string; has_logprobs: boolean };
@@ -86,7 +86,7 @@ function lengthOf(token: string): number {
 }
 
 /** Renders a stream of pieces of one text. */
-export class TextWriter implements StreamWriter {
+export class TextWriter implements ChatEventWriter {
   finish: string | undefined;
   readonly #options: TextOptions & { wants_usage: boolean };
   #reason: FinishReason = 'stop';

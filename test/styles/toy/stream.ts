@@ -12,14 +12,14 @@ import {
   start,
   upstreamIdOf,
   type SameStream,
-  type StreamReader,
+  type ChatEventReader,
   type StreamState,
-  type StreamWriter,
+  type ChatEventWriter,
 } from '../../../src/styles/stream.ts';
 import { usage_format } from './usage.ts';
 
 /** Reads the pieces of an upstream. */
-export class ToyReader implements StreamReader {
+export class ToyReader implements ChatEventReader {
   #has_begun = false;
   #is_done = false;
 
@@ -44,7 +44,7 @@ export class ToyReader implements StreamReader {
 type Words = { writeFinish: (reason: FinishReason) => string; writeUsage: (usage: Usage) => JsonObject };
 
 /** Writes pieces for a caller. */
-export class ToyWriter implements StreamWriter {
+export class ToyWriter implements ChatEventWriter {
   finish: string | undefined;
   readonly #own: OwnMembers;
   readonly #words: Words;
