@@ -7,7 +7,7 @@ import type { JsonObject } from '../catalog/model.ts';
 import type { Pricing } from '../catalog/price.ts';
 import type { ChatCaller } from '../chat/attempt.ts';
 import { keepPrice } from '../chat/call-prices.ts';
-import { enter, runCall, type AttemptRoute, type CallParts, type EndedCall } from '../chat/call.ts';
+import { runCall, takeCallPermit, type AttemptRoute, type CallParts, type EndedCall } from '../chat/call.ts';
 import { attemptWithLinks, type LinkedParts } from '../chat/linked.ts';
 import type { ChosenModel } from '../chat/candidates.ts';
 import { tokensWithin, type TokensByModel } from '../chat/plan.ts';
@@ -151,7 +151,7 @@ async function begin(parts: RunParts, style: Style, row: BackgroundRow): Promise
       return { again_after_ms: again_ms };
     }
     const request = JSON.parse(json) as StoredRequest;
-    const permit = await enterOf(parts, request.caller);
+    const permit = await callPermitOf(parts, request.caller);
     if (!permit) return { again_after_ms: again_ms * (1 + Math.random()) };
     try {
       if (!(await claimUnsent(parts, row, claim))) return { again_after_ms: again_ms };
@@ -180,10 +180,10 @@ async function takeMemory(parts: RunParts, row: BackgroundRow, memory: RequestMe
   return permit !== undefined;
 }
 
-/** One of the calls that the key may have at once; undefined if it has as many. */
-async function enterOf(parts: RunParts, caller: Caller): Promise<Permit | undefined> {
+/** Takes the permit of a call; undefined if the key has as many calls as it may have at once. */
+async function callPermitOf(parts: RunParts, caller: Caller): Promise<Permit | undefined> {
   try {
-    return await enter(parts, { caller });
+    return await takeCallPermit(parts, { caller });
   } catch (error) {
     if (error instanceof ApiError) return undefined;
     throw error;
