@@ -4,7 +4,7 @@ import type { Logger } from 'pino';
 import { makeBatcher } from '../db/batcher.ts';
 import { conditionsOf, type Conditions } from '../db/conditions.ts';
 import { isUnavailable, type Db, type Queryable } from '../db/database.ts';
-import { dearestIds, type Dearest } from '../db/dearest.ts';
+import { highestCostIds, type HighestCost } from '../db/highest-cost.ts';
 import { retryWhileUnavailable } from '../db/retry-while-unavailable.ts';
 import type { Clock } from '../lib/clock.ts';
 import { firstIdSince } from '../lib/ids.ts';
@@ -427,11 +427,11 @@ export async function listAllRecords(
 }
 
 /** The calls of a time with the highest cost, first: among its newest `compared_max`. */
-export async function dearestRecords(
+export async function highestCostRecords(
   db: Queryable,
   filter: Omit<RecordFilter, 'after' | 'before' | 'id' | 'route'>,
   compared_max: number,
-): Promise<Omit<Dearest, 'ids'> & { lines: RecordLine[] }> {
+): Promise<Omit<HighestCost, 'ids'> & { lines: RecordLine[] }> {
   const { account_id, model, ok, limit } = filter;
   const { key_id, ...of_any_key } = filter;
   // Costs are compared among calls that the reader sees: others say nothing, not even by their number.
@@ -441,7 +441,7 @@ export async function dearestRecords(
   const place = conditionsOf(range).text; // with the first of the same values
   const more = labels.some(([, value]) => value !== undefined) ? ', end_user, metadata, error_type' : '';
   const rows = `select account_id, id, model, key_id, status, cost, created_at${more} from chat_calls where ${place}`;
-  const { ids, ...compared } = await dearestIds(
+  const { ids, ...compared } = await highestCostIds(
     db,
     { rows, only: text + outcomeText(ok), values },
     { limit, compared_max },

@@ -10,7 +10,7 @@ import type { Answer, Query } from '../http/endpoint.ts';
 import { moment, oneOf, wholeNumber } from '../http/query.ts';
 import type { Clock } from '../lib/clock.ts';
 import { isId } from '../lib/ids.ts';
-import { readDearest } from './activity-dearest.ts';
+import { readHighestCost } from './activity-by-cost.ts';
 import { renderChat } from './chats.ts';
 import { csvAnswer, type Cell } from './csv.ts';
 import { account_endpoint, type AccountCall } from './page.ts';
@@ -95,7 +95,7 @@ async function readFilter(db: Db, { query, account, scope }: AccountCall): Promi
 }
 
 async function handleList(app: Parts, call: AccountCall): Promise<Answer> {
-  if (call.query.get('sort') === 'cost') return handleDearest(app, call);
+  if (call.query.get('sort') === 'cost') return handleHighestCost(app, call);
   const { db } = app;
   const { account, query } = call;
   const after = query.get('after');
@@ -110,19 +110,19 @@ async function handleList(app: Parts, call: AccountCall): Promise<Answer> {
 }
 
 /** Without a beginning, so long is compared. */
-const dearest_ms = 30 * 86_400_000;
-const dearest_max = 100;
+const by_cost_ms = 30 * 86_400_000;
+const by_cost_max = 100;
 
 /** One page: behind the highest costs nobody looks for more, and a further page would compare everything again. */
-async function handleDearest(app: Parts, call: AccountCall): Promise<Answer> {
+async function handleHighestCost(app: Parts, call: AccountCall): Promise<Answer> {
   const { db, clock } = app;
   const { account } = call;
   const filter = await readFilter(db, call);
   if (filter.words !== undefined)
     throw new ApiError('invalid_request', 'q cannot be combined with sort=cost.', { param: 'q' });
   const { created_before = new Date(clock.now()) } = filter;
-  const created_after = filter.created_after ?? new Date(created_before.getTime() - dearest_ms);
-  const { lines, cut_since } = await readDearest(db, { ...filter, created_after, created_before }, dearest_max);
+  const created_after = filter.created_after ?? new Date(created_before.getTime() - by_cost_ms);
+  const { lines, cut_since } = await readHighestCost(db, { ...filter, created_after, created_before }, by_cost_max);
   const page: ActivityPage = {
     data: await lineViews(db, account.id, lines),
     has_more: false,

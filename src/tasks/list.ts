@@ -1,6 +1,6 @@
 import { conditionsOf } from '../db/conditions.ts';
 import type { Db, Queryable } from '../db/database.ts';
-import { dearestIds, type Dearest } from '../db/dearest.ts';
+import { highestCostIds, type HighestCost } from '../db/highest-cost.ts';
 import { firstIdSince } from '../lib/ids.ts';
 import { keyConditions, type KeysOfProjects } from '../money/key-budgets.ts';
 import { bodyOf, task_columns, type Task, type TaskStatus } from './task.ts';
@@ -262,11 +262,11 @@ function pageWith(rows: readonly LineRow[], { before, limit }: LineFilter): Line
 }
 
 /** The tasks of a time with the highest cost, first: among its newest `compared_max`. */
-export async function dearestTaskLines(
+export async function highestCostTaskLines(
   db: Queryable,
   filter: Omit<LineFilter, 'after' | 'before' | 'id' | 'route'>,
   compared_max: number,
-): Promise<Omit<Dearest, 'ids'> & { lines: TaskLine[] }> {
+): Promise<Omit<HighestCost, 'ids'> & { lines: TaskLine[] }> {
   const { account_id, limit, status, model, created_after } = filter;
   const { key_id, ...of_any_key } = filter;
   // Costs are compared among calls that the reader sees: others say nothing, not even by their number.
@@ -282,7 +282,7 @@ export async function dearestTaskLines(
   const place = conditionsOf(range).text; // with the first of the same values
   const more = labels.some(([, value]) => value !== undefined) ? ', metadata, error_type' : '';
   const rows = `select account_id, id, model, key_id, status, cost, created_at${more} from tasks where ${place}`;
-  const { ids, ...compared } = await dearestIds(db, { rows, only: text, values }, { limit, compared_max });
+  const { ids, ...compared } = await highestCostIds(db, { rows, only: text, values }, { limit, compared_max });
   const lines = await db.query<LineRow>(
     `select ${line_columns} from tasks where account_id = $1 and id = any($2) order by cost desc, id desc`,
     [account_id, ids],

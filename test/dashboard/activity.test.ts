@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { dearestRecords } from '../../src/chat/record.ts';
+import { highestCostRecords } from '../../src/chat/record.ts';
 import type { ActivityLine, ActivityPage, ChatView, Page } from '../../src/dashboard/views/activity.ts';
 import { newId } from '../../src/lib/ids.ts';
-import { dearestTaskLines } from '../../src/tasks/list.ts';
+import { highestCostTaskLines } from '../../src/tasks/list.ts';
 import { expectExactBooks, startTestApp, type Client, type TestApp } from '../helpers/app.ts';
 import { moreEvents, openLivePage } from './live-rows.ts';
 import { memberOf, ownerOfNew, okBody, type Someone } from './people.ts';
@@ -117,7 +117,7 @@ describe('the list of both', () => {
     const { db } = test.app;
     const time = { created_after: new Date(0), created_before: new Date(Date.now() + 60_000) };
     const filter = { account_id: owner.account_id, limit: 10, ...time };
-    const [tasks, calls] = [await dearestTaskLines(db, filter, 2), await dearestRecords(db, filter, 2)];
+    const [tasks, calls] = [await highestCostTaskLines(db, filter, 2), await highestCostRecords(db, filter, 2)];
     expect(tasks.lines.map(({ id }) => id)).toEqual([task_ids[4], task_ids[2]]);
     expect(calls.lines.map(({ id }) => id).toSorted()).toEqual([task_ids[3], task_ids[5]].toSorted());
     for (const { compared, since, lines } of [tasks, calls]) {

@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { contentLines } from '../../src/chat/content-export.ts';
-import { dearestRecords, keyOfCall } from '../../src/chat/record.ts';
+import { highestCostRecords, keyOfCall } from '../../src/chat/record.ts';
 import type { HomeView } from '../../src/dashboard/views/home.ts';
 import type { NewKeyView } from '../../src/dashboard/views/keys.ts';
 import type { RefusalsView } from '../../src/dashboard/views/refusals.ts';
 import type { SpeedView } from '../../src/dashboard/views/speed.ts';
 import { listFeedback } from '../../src/feedback/feedback.ts';
 import { newId } from '../../src/lib/ids.ts';
-import { dearestTaskLines } from '../../src/tasks/list.ts';
+import { highestCostTaskLines } from '../../src/tasks/list.ts';
 import { keyOfTask } from '../../src/tasks/task.ts';
 import { expectExactBooks, startTestApp, type TestApp } from '../helpers/app.ts';
 import { memberOf, okBody, ownerOfNew, type Someone } from './people.ts';
@@ -123,8 +123,8 @@ const lists: readonly string[] = [
 it('the highest costs of a project are found among its own calls, however many others there are', async () => {
   const filter = { account_id: owner.account_id, project_ids: [own.project], limit: 10 };
   const [chats, tasks] = await Promise.all([
-    dearestRecords(test.app.db, filter, 1),
-    dearestTaskLines(test.app.db, { ...filter, metadata: {} }, 1),
+    highestCostRecords(test.app.db, filter, 1),
+    highestCostTaskLines(test.app.db, { ...filter, metadata: {} }, 1),
   ]);
   expect([chats.compared, chats.lines.length]).toEqual([1, 1]);
   expect(tasks.lines.map(({ id }) => id)).toEqual([own.task]);
