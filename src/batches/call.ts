@@ -7,7 +7,7 @@ import { moderate, type ModeratingParts } from '../api/moderations.ts';
 import type { CallParts } from '../chat/call.ts';
 import { insertRecord, type StoredRecord } from '../chat/record-row.ts';
 import { rowOf } from '../chat/record.ts';
-import { settle, type Charge, type Settled } from '../chat/settle.ts';
+import { settle, type Charge, type CallSettlement } from '../chat/settle.ts';
 import type { Permit, Semaphore } from '../concurrency/semaphore.ts';
 import { isUnavailable, type Db } from '../db/database.ts';
 import { retryWhileUnavailable } from '../db/retry-while-unavailable.ts';
@@ -92,7 +92,7 @@ export async function callLine(parts: LineParts, run: LineRun, line: Line): Prom
     return fate === 'kept';
   };
   let recorded = Promise.resolve();
-  const noteSettled = ({ is_journaled }: Settled, written: Promise<void>) => {
+  const noteSettled = ({ is_journaled }: CallSettlement, written: Promise<void>) => {
     recorded = written;
     if (fate === 'kept') fate = is_journaled ? 'journaled' : 'booked';
   };

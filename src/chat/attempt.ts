@@ -87,7 +87,7 @@ export type RouteFailure = {
  * `answered`: content came, or a complete answer without any; whatever went wrong later is in the outcome.
  * `is_not_route_fault`: that says nothing about the route.
  */
-export type Attempted =
+export type AttemptResult =
   | { answered: true; whole?: Buffer; is_not_route_fault?: boolean }
   | { answered: false; failure: RouteFailure };
 
@@ -134,7 +134,7 @@ export async function attemptRoute(
   priced: PricedChatRequest,
   route: Route,
   { caller, outcome, writer }: AttemptContext,
-): Promise<Attempted> {
+): Promise<AttemptResult> {
   const provider = parts.providers.chat(route.provider);
   if (!provider) return failed({ cause: 'upstream_error', reason: `${route.provider} is not configured` });
   const quirks = quirksOf(route.options);
@@ -260,7 +260,7 @@ async function fillLinks({ parts, priced, timeouts }: RouteAttempt, links: reado
   }
 }
 
-export function failed(failure: RouteFailure): Attempted {
+export function failed(failure: RouteFailure): AttemptResult {
   return { answered: false, failure };
 }
 
@@ -279,13 +279,13 @@ function callOf({ priced, route, style, sent, caller }: RouteAttempt): ChatCall 
   };
 }
 
-function noReply(error: unknown, { priced, timeouts, outcome }: RouteAttempt): Attempted {
+function noReply(error: unknown, { priced, timeouts, outcome }: RouteAttempt): AttemptResult {
   if (error instanceof InputRefused) throw refusedInput(error, priced.model);
   return abandoned(error, timeouts, outcome) ?? failed(failureOf(error, timeouts));
 }
 
 /** The end of an attempt that we broke off without its caller, when the upstream had it: it bills what it has done. */
-export function abandoned(error: unknown, timeouts: AttemptTimeouts, outcome: ChatOutcome): Attempted | undefined {
+export function abandoned(error: unknown, timeouts: AttemptTimeouts, outcome: ChatOutcome): AttemptResult | undefined {
   if (!timeouts.is_abandoned || error instanceof NotStarted) return undefined;
   outcome.is_abandoned = true;
   return { answered: true };
@@ -338,7 +338,7 @@ function lateness(phase: Phase): string {
 }
 
 /** Relays a stream. Before its first content nothing has been sent, so the next route may be asked. */
-async function relayStream(attempt: RouteAttempt, reply: ChatReply, writer: StreamWriter): Promise<Attempted> {
+async function relayStream(attempt: RouteAttempt, reply: ChatReply, writer: StreamWriter): Promise<AttemptResult> {
   const { parts, priced, style, outcome, timeouts } = attempt;
   const { simulated = false, secrets = [] } = reply;
   const relay = openRelay(priced.request, style, { ...renderOptions(attempt), line_bytes_max });
@@ -470,7 +470,7 @@ export function answerOptions(
   };
 }
 
-async function readWhole(attempt: RouteAttempt, reply: ChatReply): Promise<Attempted> {
+async function readWhole(attempt: RouteAttempt, reply: ChatReply): Promise<AttemptResult> {
   try {
     const answered = takeAnswer(attempt, await readBytes(reply.body, answer_bytes_max));
     if (attempt.caller.keep && answered.answered && answered.whole)
@@ -481,7 +481,7 @@ async function readWhole(attempt: RouteAttempt, reply: ChatReply): Promise<Attem
   }
 }
 
-function takeAnswer(attempt: RouteAttempt, bytes: Buffer): Attempted {
+function takeAnswer(attempt: RouteAttempt, bytes: Buffer): AttemptResult {
   const { priced, style, outcome } = attempt;
   const answer = renderAnswer(priced.request, style, bytes, renderOptions(attempt));
   keep(answer, outcome);
@@ -490,7 +490,7 @@ function takeAnswer(attempt: RouteAttempt, bytes: Buffer): Attempted {
   return attempt.timeouts.is_left ? { answered: true } : { answered: true, whole: answer.bytes };
 }
 
-function noAnswer({ timeouts, outcome }: RouteAttempt, { simulated }: ChatReply, error: unknown): Attempted {
+function noAnswer({ timeouts, outcome }: RouteAttempt, { simulated }: ChatReply, error: unknown): AttemptResult {
   if (error instanceof ApiError) throw error; // an error that came with status 200
   return abandoned(error, timeouts, outcome) ?? failed({ ...failureOf(error, timeouts), simulated });
 }

@@ -8,8 +8,8 @@ import type { RouteSpeeds } from '../routing/speeds.ts';
 import type { HoldRequest } from '../money/holds.ts';
 import type { UpstreamUse } from '../money/upstream.ts';
 import type { StreamError } from '../styles/codec.ts';
-import { stopOf, type AttemptContext, type Attempted, type ChatCaller } from './attempt.ts';
-import { confirmHold, takeHold, type Held, type HoldParts } from './hold.ts';
+import { stopOf, type AttemptContext, type AttemptResult, type ChatCaller } from './attempt.ts';
+import { confirmHold, takeHold, type CallHold, type HoldParts } from './hold.ts';
 import type { CallStyle, PricedCall, PricedRequest, WithFallbacks } from './priced-request.ts';
 import { newOutcome, type ChatOutcome } from './outcome.ts';
 import type { StreamWriter } from './stream-writer.ts';
@@ -17,7 +17,7 @@ import { writeRecord, type RecordParts } from './record.ts';
 import { tryRoutes } from './route-attempts.ts';
 import { routesOf, type CallRoute, type Routing, type RoutingParts } from './routes.ts';
 import type { TokensByModel } from './plan.ts';
-import { chargeOf, settle, type Charge, type Settled, type SettleParts } from './settle.ts';
+import { chargeOf, settle, type Charge, type CallSettlement, type SettleParts } from './settle.ts';
 import { inSpan } from '../tracing/tracer.ts';
 import { useOf, type LostCostParts } from './upstream.ts';
 
@@ -25,7 +25,7 @@ import { useOf, type LostCostParts } from './upstream.ts';
 const heartbeat_ms = 15_000;
 
 /** A whole answer; undefined after a stream, and when the caller is gone. */
-export type ChatResult = { whole: Buffer | undefined; charged: Settled['charged'] };
+export type ChatResult = { whole: Buffer | undefined; charged: CallSettlement['charged'] };
 
 /** The parts of the app that a call takes, without those that its attempts take. */
 export type CallParts = RoutingParts &
@@ -40,14 +40,14 @@ export type CallParts = RoutingParts &
     /** Writes down what a call has come to, before it is booked; false: nothing is charged for it. Absent: nobody does. */
     readonly keepEnd?: (ended: EndedCall & { whole: Buffer | undefined; hold: HoldRequest }) => Promise<boolean>;
     /** Hears how its end was settled, and when its record is written, or never will be. Absent: nobody does. */
-    readonly noteSettled?: (settled: Settled, recorded: Promise<void>) => void;
+    readonly noteSettled?: (settled: CallSettlement, recorded: Promise<void>) => void;
     track(work: Promise<unknown>): void;
   };
 
 /** A call that has its hold and its permit, and whose end somebody else books: a response in the background. */
 export type CallOwner = {
   readonly permit: Permit;
-  readonly held: Held;
+  readonly held: CallHold;
   end(ended: EndedCall): Promise<void>;
 };
 
@@ -67,7 +67,7 @@ export type AttemptRoute<Priced extends PricedRequest> = (
   priced: Priced,
   route: Route,
   context: AttemptContext,
-) => Promise<Attempted>;
+) => Promise<AttemptResult>;
 
 /**
  * Runs one call: hold, the first route that gives content, relay, settle. Whatever becomes of the routes, the hold is
@@ -123,7 +123,7 @@ type LastAttempt<Priced extends PricedRequest> = { priced: Priced; whole: Buffer
 async function attemptRoutes<Priced extends PricedRequest>(
   { parts, priced, context }: OpenCall<Priced>,
   routes: readonly CallRoute<Priced>[],
-  { hold, max_tokens }: Held,
+  { hold, max_tokens }: CallHold,
   attemptRoute: AttemptRoute<Priced>,
 ): Promise<LastAttempt<Priced>> {
   const { caller, outcome, writer } = context;
@@ -162,7 +162,7 @@ async function settleCall<Priced extends PricedRequest>(
   call: OpenCall<Priced>,
   hold: HoldRequest,
   attempted: LastAttempt<Priced>,
-): Promise<{ ended: EndedCall; settled: Settled }> {
+): Promise<{ ended: EndedCall; settled: CallSettlement }> {
   const { parts, priced, context } = call;
   try {
     const ended = endOf(call, attempted);
@@ -181,7 +181,7 @@ async function settleCall<Priced extends PricedRequest>(
 function recordCall<Priced extends PricedRequest>(
   { parts }: OpenCall<Priced>,
   { priced, outcome, charge, created_at, total_ms }: EndedCall,
-  settled: Settled,
+  settled: CallSettlement,
 ): void {
   const recorded = writeRecord(parts, priced, { outcome, charge, ...settled, created_at, total_ms });
   parts.noteSettled?.(settled, recorded);
@@ -252,7 +252,7 @@ function unexpected(log: Logger, priced: PricedRequest, error: unknown): ApiErro
 type ReserveParts = HoldParts & SettleParts & Pick<CallParts, 'health' | 'track'>;
 
 /** Holds the money. A call that ends here leaves neither a probe taken nor a hold behind. */
-async function reserve(parts: ReserveParts, priced: PricedCall, [first]: readonly CallRoute[]): Promise<Held> {
+async function reserve(parts: ReserveParts, priced: PricedCall, [first]: readonly CallRoute[]): Promise<CallHold> {
   try {
     return await takeHold(parts, priced);
   } catch (error) {

@@ -8,7 +8,7 @@ import type { CallerCodec, Compaction } from '../styles/codec.ts';
 import { quirksOf } from '../styles/quirks.ts';
 import { objectOf } from '../styles/stream.ts';
 import { AttemptTimeouts } from './attempt-timeouts.ts';
-import { abandoned, answer_bytes_max, failed, failureOf, type AttemptContext, type Attempted } from './attempt.ts';
+import { abandoned, answer_bytes_max, failed, failureOf, type AttemptContext, type AttemptResult } from './attempt.ts';
 import { attemptWithLinks, linkPolicy, type LinkedParts } from './linked.ts';
 import type { ChatOutcome } from './outcome.ts';
 import { priceChatRequest, type PricedChatRequest, type PricingParts, type ReceivedChat } from './priced-request.ts';
@@ -59,7 +59,7 @@ export async function attemptCompaction(
   priced: PricedCompaction,
   route: Route,
   context: AttemptContext,
-): Promise<Attempted> {
+): Promise<AttemptResult> {
   const provider = parts.providers.chat(route.provider);
   const native = provider && nativeOf(parts, priced, route, provider);
   if (native) return attemptNative(parts, { priced, native }, route, context);
@@ -112,7 +112,7 @@ async function attemptNative(
   { priced, native }: Native,
   route: Route,
   { caller, outcome }: AttemptContext,
-): Promise<Attempted> {
+): Promise<AttemptResult> {
   const { request, request_id, model, max_tokens } = priced;
   const { timeout_ms, options, upstream_model } = route;
   try {

@@ -1,7 +1,7 @@
 import type { CatalogHolder } from '../catalog/catalog.ts';
 import type { Route } from '../catalog/model.ts';
 import { embeddings, readEmbeddingRequest, renderEmbeddings, type EmbeddingRequest } from '../styles/embeddings.ts';
-import type { AttemptContext, Attempted } from './attempt.ts';
+import type { AttemptContext, AttemptResult } from './attempt.ts';
 import { findModel, type PricedRequest } from './priced-request.ts';
 import {
   attemptWhole,
@@ -33,7 +33,7 @@ export function attemptEmbedding(
   priced: PricedEmbeddingRequest,
   route: Route,
   context: AttemptContext,
-): Promise<Attempted> {
+): Promise<AttemptResult> {
   return attemptWhole(parts, embedding, priced, route, context);
 }
 

@@ -12,7 +12,7 @@ const tries_max = 3;
 const grace_ms = 300_000;
 
 /** The hold of a call, and the most tokens that each answer may have for it; models that the money does not pay have none. */
-export type Held = { hold: HoldRequest; max_tokens: TokensByModel };
+export type CallHold = { hold: HoldRequest; max_tokens: TokensByModel };
 
 /** The part of the app that holding money takes. */
 export type HoldParts = { readonly holds: Holds };
@@ -26,7 +26,7 @@ export async function takeHold(
   { holds }: HoldParts,
   priced: PricedCall,
   hold: (request: HoldRequest, max_tokens: TokensByModel) => Promise<HoldAnswer> = (request) => holds.hold(request),
-): Promise<Held> {
+): Promise<CallHold> {
   let plan = fullPlan(holds, priced) ?? planNow(holds, priced, await readFunds(holds, priced));
   for (let tries = 1; ; tries++) {
     if ('outcome' in plan) throw await refusal(holds, priced, plan);

@@ -11,7 +11,7 @@ import {
   attemptRoute,
   failed,
   type AttemptContext,
-  type Attempted,
+  type AttemptResult,
   type ChatCaller,
   type RouteFailure,
 } from './attempt.ts';
@@ -40,7 +40,7 @@ export async function attemptWithLinks(
   priced: PricedChatRequest,
   route: Route,
   context: AttemptContext,
-): Promise<Attempted> {
+): Promise<AttemptResult> {
   const links = priced.links.filter((link) => !isOfToolLeftOut(link, priced.request.body, route));
   const attempt = priced.search || priced.images ? attemptWithTools : attemptRoute;
   const policy = linkPolicy(parts, route, priced.request.style);
@@ -67,8 +67,8 @@ export async function attemptLinked<Priced extends WithLinks>(
   priced: Priced,
   linked: LinksOfRoute,
   { route, caller }: { route: Route; caller: ChatCaller },
-  attempt: (priced: Priced) => Promise<Attempted>,
-): Promise<Attempted> {
+  attempt: (priced: Priced) => Promise<AttemptResult>,
+): Promise<AttemptResult> {
   const { links, policy } = linked;
   if (links.length === 0) return attempt(priced);
   try {

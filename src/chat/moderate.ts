@@ -8,7 +8,7 @@ import {
   renderModerations,
   type ModerationRequest,
 } from '../styles/moderations.ts';
-import type { AttemptContext, Attempted } from './attempt.ts';
+import type { AttemptContext, AttemptResult } from './attempt.ts';
 import { attemptLinked, linkPolicy, type FetchingParts, type LinkPolicyParts } from './linked.ts';
 import { findModel, type PricedRequest } from './priced-request.ts';
 import {
@@ -48,7 +48,7 @@ export function attemptModeration(
   priced: PricedModerationRequest,
   route: Route,
   context: AttemptContext,
-): Promise<Attempted> {
+): Promise<AttemptResult> {
   const linked = { links: priced.links, policy: linkPolicy(parts, route) };
   return attemptLinked(parts, priced, linked, { route, caller: context.caller }, (fetched) =>
     attemptWhole(parts, kind, fetched, route, context),

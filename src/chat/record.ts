@@ -59,7 +59,7 @@ export type ChatRecord = {
 /** `left_out`: types of the caller's tools that the model was not given; `calls`: of tools that the upstream ran. */
 export type RecordedTools = { left_out?: readonly string[]; calls?: ToolCalls };
 
-export type Finished = {
+export type FinishedCall = {
   outcome: ChatOutcome;
   charge: Charge | undefined;
   charged: Money;
@@ -86,7 +86,7 @@ export type RecordParts = {
  * Writes the record of a call, together with those of its neighbours. Resolves when it is written, and never rejects: a
  * failure is logged, the money is right without it.
  */
-export function writeRecord(parts: RecordParts, priced: PricedRequest, finished: Finished): Promise<void> {
+export function writeRecord(parts: RecordParts, priced: PricedRequest, finished: FinishedCall): Promise<void> {
   const row = rowOf(priced, finished);
   countCall(parts.metrics, priced, finished);
   keepPrice(parts, priced.pricing);
@@ -115,7 +115,7 @@ function isThere(error: unknown): boolean {
 }
 
 /** Returns the record of a call that has ended, as it is stored. */
-export function rowOf(priced: PricedRequest, finished: Finished): Row {
+export function rowOf(priced: PricedRequest, finished: FinishedCall): Row {
   const { caller, request, request_id, model, labels, pricing } = priced;
   const { outcome, charge, charged, upstream_cost, created_at, total_ms } = finished;
   return {
@@ -146,7 +146,7 @@ export function rowOf(priced: PricedRequest, finished: Finished): Row {
 }
 
 /** Counts a call that has ended. */
-export function countCall(metrics: Metrics, { model, request, caller }: PricedRequest, finished: Finished): void {
+export function countCall(metrics: Metrics, { model, request, caller }: PricedRequest, finished: FinishedCall): void {
   const { outcome, charge, charged, total_ms } = finished;
   const route = outcome.attempts.at(-1)?.route ?? '';
   const of_route = { model: model.id, route };

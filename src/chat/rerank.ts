@@ -11,7 +11,7 @@ import {
   type Ranking,
   type RerankRequest,
 } from '../styles/rerank.ts';
-import type { AttemptContext, Attempted } from './attempt.ts';
+import type { AttemptContext, AttemptResult } from './attempt.ts';
 import type { HostedUses } from './price.ts';
 import { findModel, type PricedRequest } from './priced-request.ts';
 import {
@@ -55,7 +55,7 @@ export function attemptRerank(
   priced: PricedRerankRequest,
   route: Route,
   context: AttemptContext,
-): Promise<Attempted> {
+): Promise<AttemptResult> {
   return attemptWhole(parts, kind, priced, route, context);
 }
 

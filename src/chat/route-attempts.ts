@@ -3,7 +3,7 @@ import { assert } from '../lib/assert.ts';
 import { withoutWords } from '../lib/without-words.ts';
 import { credentials_pause_ms, type RouteHealth } from '../routing/health.ts';
 import type { RouteSpeeds, Speed } from '../routing/speeds.ts';
-import type { AttemptContext, Attempted, RouteFailure } from './attempt.ts';
+import type { AttemptContext, AttemptResult, RouteFailure } from './attempt.ts';
 import type { ChatOutcome } from './outcome.ts';
 import { default_reason } from './preferences.ts';
 import type { PricedRequest } from './priced-request.ts';
@@ -30,7 +30,7 @@ const route_reason_header = 'x-route-reason';
 export async function tryRoutes<Priced extends PricedRequest>(
   parts: TryParts,
   routes: readonly CallRoute<Priced>[],
-  attempt: (route: CallRoute<Priced>) => Promise<Attempted>,
+  attempt: (route: CallRoute<Priced>) => Promise<AttemptResult>,
   { caller, outcome, writer }: AttemptContext,
 ): Promise<Buffer | undefined> {
   const troubles = new Map<string, ModelTrouble>();

@@ -51,7 +51,7 @@ function withoutUnused(units: Units): Units {
 }
 
 /** The caller's charge and the upstream's; null if the latter is unknown or no upstream was called. */
-export type Settled = {
+export type CallSettlement = {
   charged: Money;
   upstream_cost: Money | null;
   /** The database is away: both will be so when it is back. */
@@ -81,7 +81,7 @@ export type Ending = { hold?: HoldRequest; charge?: Charge | undefined; upstream
  * Ends the hold of a call, once: with its charge, first from the hold, the rest from what is available;
  * or without one; and books what the upstream charges for it along with that.
  */
-export async function settle(parts: SettleParts, priced: SettledCall, ending: Ending): Promise<Settled> {
+export async function settle(parts: SettleParts, priced: SettledCall, ending: Ending): Promise<CallSettlement> {
   const { hold, charge, upstream } = ending;
   const { caller, request_id } = priced;
   const ref = { account_id: caller.account.id, ref: request_id };
@@ -127,7 +127,7 @@ type Unsettled = {
   charge: Charge | undefined;
   end: CloseRequest;
   hold: HoldRequest | undefined;
-  settling: Promise<Settled>;
+  settling: Promise<CallSettlement>;
   given_up: AbortController;
 };
 
@@ -135,7 +135,7 @@ type Unsettled = {
  * The end goes to the journal, from which it is settled when the database is back, whatever becomes of this process:
  * so the caller has the answer as if it were settled. A release goes there too: else its money stays held for an hour.
  */
-async function settleLater(parts: SettleParts, priced: SettledCall, unsettled: Unsettled): Promise<Settled> {
+async function settleLater(parts: SettleParts, priced: SettledCall, unsettled: Unsettled): Promise<CallSettlement> {
   const { charge, end, hold, settling, given_up } = unsettled;
   const reported = settling.catch((error: unknown) => {
     if (!given_up.signal.aborted) tellUnsettled(parts.log, priced, charge, error);
@@ -171,7 +171,7 @@ function booked(
   { caller, request_id, model }: SettledCall,
   charge: Charge | undefined,
   closed: CloseAnswer,
-): Settled {
+): CallSettlement {
   const lost = (charge?.cost ?? 0n) - closed.charged;
   if (lost > 0n) {
     const ref = { account_id: caller.account.id, ref: request_id };

@@ -9,7 +9,7 @@ import {
   attemptRoute,
   failed,
   type AttemptContext,
-  type Attempted,
+  type AttemptResult,
   type AttemptParts,
   type RouteFailure,
 } from './attempt.ts';
@@ -67,7 +67,7 @@ export async function attemptWithTools(
   priced: PricedChatRequest,
   route: Route,
   context: AttemptContext,
-): Promise<Attempted> {
+): Promise<AttemptResult> {
   const loop = begin(parts, priced, route, context);
   const attempted = await run(loop);
   if (attempted.answered) context.caller.memory.release(); // else another route reads the request
@@ -100,7 +100,7 @@ function begin(parts: ToolLoopParts, priced: PricedChatRequest, route: Route, co
 }
 
 /** Rounds, until the model calls none of the tools, or may not. */
-async function run(loop: Loop): Promise<Attempted> {
+async function run(loop: Loop): Promise<AttemptResult> {
   const { priced } = loop;
   for (;;) {
     const stop = await stopBefore(loop);
@@ -131,7 +131,7 @@ async function run(loop: Loop): Promise<Attempted> {
 }
 
 /** The end of a call whose caller has left, whose time is over, or that has written all that it may. */
-async function stopBefore(loop: Loop): Promise<Attempted | undefined> {
+async function stopBefore(loop: Loop): Promise<AttemptResult | undefined> {
   const { caller, parts, outcome, priced, rounds } = loop;
   if (rounds === 0) return undefined;
   if (caller.gone.aborted || parts.stopping.aborted) {
@@ -149,7 +149,7 @@ function left_ms({ ends_at_ms }: Loop): number {
   return ends_at_ms - performance.now();
 }
 
-type Round = { attempted: Attempted; answer: RoundAnswer; outcome: ChatOutcome };
+type Round = { attempted: AttemptResult; answer: RoundAnswer; outcome: ChatOutcome };
 
 /** Asks the model, as if it were a call by itself. */
 async function runRound(loop: Loop, is_last: boolean): Promise<Round> {
@@ -183,7 +183,7 @@ async function runRound(loop: Loop, is_last: boolean): Promise<Round> {
  * A later round failed: what was shown ends with an error. Where nothing was, another route may be asked, unless images
  * would be made anew.
  */
-function breakOff(loop: Loop, failure: RouteFailure): Attempted {
+function breakOff(loop: Loop, failure: RouteFailure): AttemptResult {
   const { outcome, shown, priced, tools } = loop;
   if (!shown && !tools.has_begun_image) return failed({ ...failure, may_cost: true });
   const { cause, refusal, is_not_route_fault = false } = failure;
@@ -311,7 +311,7 @@ function show(loop: Loop, event: ChatEvent): void {
 }
 
 /** Ends the answer, and keeps it for callers that continue it. */
-async function finish(loop: Loop, ended: NonNullable<RoundAnswer['ended']>): Promise<Attempted> {
+async function finish(loop: Loop, ended: NonNullable<RoundAnswer['ended']>): Promise<AttemptResult> {
   const { outcome, shown, writer, priced, parts, caller } = loop;
   settleUsage(loop);
   const usage = usageOf(loop);

@@ -1,6 +1,6 @@
 import type { ContentCopy } from '../contents/content-log.ts';
 import { inSpan, type Attributes, type Span } from '../tracing/tracer.ts';
-import type { Attempted } from './attempt.ts';
+import type { AttemptResult } from './attempt.ts';
 import type { ChatOutcome } from './outcome.ts';
 import type { PricedRequest } from './priced-request.ts';
 import type { NamedRoute } from './routes.ts';
@@ -13,8 +13,8 @@ export function traceAttempt(
   priced: PricedRequest,
   { name, route }: NamedRoute,
   { outcome, content }: { outcome: ChatOutcome; content: ContentCopy | undefined },
-  attempt: () => Promise<Attempted>,
-): Promise<Attempted> {
+  attempt: () => Promise<AttemptResult>,
+): Promise<AttemptResult> {
   const { kind } = priced.model;
   const operation = kind === 'embedding' ? 'embeddings' : kind;
   const options = {
@@ -37,7 +37,7 @@ export function traceAttempt(
   });
 }
 
-function note(span: Span, attempted: Attempted, outcome: ChatOutcome): void {
+function note(span: Span, attempted: AttemptResult, outcome: ChatOutcome): void {
   if (!attempted.answered) return void span.fail(attempted.failure.cause);
   span.set(resultsOf(outcome));
   if (outcome.error) span.fail(outcome.error.type);

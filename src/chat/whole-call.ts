@@ -10,7 +10,7 @@ import type { Members } from '../styles/codec.ts';
 import type { Usage } from '../styles/conversation.ts';
 import { scopeEndUsers } from '../styles/end-users.ts';
 import type { InputSize } from '../styles/input-size.ts';
-import { abandoned, answer_bytes_max, failed, failureOf, type AttemptContext, type Attempted } from './attempt.ts';
+import { abandoned, answer_bytes_max, failed, failureOf, type AttemptContext, type AttemptResult } from './attempt.ts';
 import { AttemptTimeouts } from './attempt-timeouts.ts';
 import { labelsOf } from './labels.ts';
 import { countInput, estimateInput, mostInput, pricingOf } from './price.ts';
@@ -78,7 +78,7 @@ export async function attemptWhole<Priced extends PricedRequest>(
   priced: Priced,
   route: Route,
   { caller, outcome }: AttemptContext,
-): Promise<Attempted> {
+): Promise<AttemptResult> {
   const provider = providers.chat(route.provider);
   const send = provider && kind.senderOf(provider);
   if (!send) return failed({ cause: 'upstream_error', reason: `${route.provider} ${kind.lacks}` });
