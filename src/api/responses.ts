@@ -32,7 +32,7 @@ const get_response: Endpoint<Parts> = {
         description: 'Of a response in the background that was created with `stream`: its events.',
         schema: { type: 'boolean', default: false },
       },
-      starting_after: { description: 'Events behind this number.', schema: { type: 'integer', minimum: 0 } },
+      starting_after: { description: 'Events after this number.', schema: { type: 'integer', minimum: 0 } },
     },
     responses: { 200: { description: 'The response, or its stream of named events.', schema: any_object } },
     errors: [404],

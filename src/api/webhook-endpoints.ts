@@ -232,7 +232,7 @@ const replay_endpoint: Endpoint<Parts> = {
   docs: {
     ...base,
     summary: 'Send the events of a span again',
-    description: `Those that did not arrive, or all; at most ${replay_max} in one call, the oldest first, behind what is sent for the first time. Their ids stay the same.`,
+    description: `Those that did not arrive, or all; at most ${replay_max} in one call, the oldest first, after what is sent for the first time. Their ids stay the same.`,
     params: id,
     body: {
       schema: webhook_replay_request,

@@ -23,7 +23,7 @@ export type BackupParts = {
   progress: Progress;
   /** At most, of the tables that are read in parts. */
   rows_at_once?: number;
-  /** Called behind the moment, before what grows is read. */
+  /** Called after the moment, before what grows is read. */
   onMoment?: () => Promise<void>;
 };
 

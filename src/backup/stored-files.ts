@@ -12,7 +12,7 @@ import type { Progress } from './progress.ts';
 /** Below it a file lies under its storage key, as it is: images and videos do not get smaller. */
 const files_folder = 'files';
 
-/** One behind the other would wait for the disk each time. */
+/** One after the other would wait for the disk each time. */
 const at_once = 8;
 
 const list_name = 'files.sha256';

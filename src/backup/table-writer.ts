@@ -6,7 +6,7 @@ import type { Part } from './manifest.ts';
 import { writePart } from './parts.ts';
 import type { Progress } from './progress.ts';
 
-/** Writes the rows of several copies, one behind the other, into one part. */
+/** Writes the rows of several copies, one after the other, into one part. */
 export class TableWriter {
   readonly #lines = new PassThrough();
   readonly #part: Promise<Part>;

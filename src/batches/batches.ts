@@ -73,7 +73,7 @@ export async function findBatch(db: Queryable, { account_id, id }: BatchName): P
   return rows[0];
 }
 
-/** Batches of an account, newest first, behind the id `after`. */
+/** Batches of an account, newest first, after the id `after`. */
 export async function listBatches(
   db: Queryable,
   {

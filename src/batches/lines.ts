@@ -185,7 +185,7 @@ export async function endWaiting(
 const page_lines = 50;
 const page_bytes = 8_000_000;
 
-/** Lines that were answered, or all others, in the order of the input file behind the number `after`: some of them. */
+/** Lines that were answered, or all others, in the order of the input file after the number `after`: some of them. */
 export function listEnded(
   db: Queryable,
   { account_id, id }: BatchName,

@@ -119,7 +119,7 @@ class BatchSlice {
     const { db } = this.#parts;
     const file = await this.#inputFile();
     if (file) await Promise.all(Array.from({ length: calls_at_once }, () => this.#callLines(file)));
-    // Behind the calls that have begun, which end and are charged.
+    // After the calls that have begun, which end and are charged.
     if (!(await this.#readCaller())) return endWaiting(db, this.#batch, this.#claim, 'api_key_ended');
     if (!file) return endWaiting(db, this.#batch, this.#claim, 'input_file_gone');
   }

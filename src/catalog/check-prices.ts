@@ -88,7 +88,7 @@ function holdingOn(price: readonly PriceEntry[], day: string): Placed[] {
   return [...price.entries()].filter(([, row]) => holding.has(row));
 }
 
-/** Inputs that fit no row are free of the unit, and rows behind one without `when` are never used: both surprise. */
+/** Inputs that fit no row are free of the unit, and rows after one without `when` are never used: both surprise. */
 function checkCoverage(price: readonly Placed[], fields: InputFields | undefined, at: Path, report: Report): void {
   for (const unit of units) {
     const rows = price.filter(([, row]) => row.unit === unit && row.above_input_tokens === undefined);

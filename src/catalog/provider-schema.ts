@@ -110,7 +110,7 @@ const hmac = section(
       mapOf(header_names, requestText, { description: 'Headers with the signature: templates with $signature.' }),
     ),
     query: Type.Optional(
-      mapOf(query_names, requestText, { description: 'The same for members of the query, added behind those signed.' }),
+      mapOf(query_names, requestText, { description: 'The same for members of the query, added after those signed.' }),
     ),
   },
   { description: 'Requests are signed by HMAC over a text of your own making.' },

@@ -14,7 +14,7 @@ import type { Json } from './model.ts';
 import type { Path } from './problem.ts';
 import type { Target } from './source.ts';
 
-/** Something that does not have the shape of `medley.schema.json`; `message` goes behind the path. */
+/** Something that does not have the shape of `medley.schema.json`; `message` goes after the path. */
 export type Misshape = { path: Path; target: Target; message: string };
 
 let compiled: ValidateFunction | undefined;

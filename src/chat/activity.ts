@@ -48,7 +48,7 @@ type LinesFilter = ActivityFilter & { route?: string };
 type Place = { after?: string; before?: string; limit: number };
 
 /**
- * Lines in the order of their ids' times, which is the same for both kinds: behind the prefix, ids sort by time. So the
+ * Lines in the order of their ids' times, which is the same for both kinds: after the prefix, ids sort by time. So the
  * id of a line of one kind is a place in the list of the other, too.
  */
 export async function readLines(

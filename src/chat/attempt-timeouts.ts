@@ -2,7 +2,7 @@ import type { Timeouts } from '../catalog/model.ts';
 import { ApiError } from '../errors.ts';
 import { Timeout } from '../lib/timeout.ts';
 
-/** The end of a connection comes right behind that of its answer. */
+/** The end of a connection comes right after that of its answer. */
 const end_ms = 1_000;
 
 /**
@@ -128,7 +128,7 @@ export class AttemptTimeouts {
     this.#wait(this.#timeout_ms.idle);
   }
 
-  /** The answer is complete: who keeps the connection open behind it is not waited for. */
+  /** The answer is complete: who keeps the connection open after it is not waited for. */
   expectEnd(): void {
     this.#is_idle_watch = false;
     this.#wait(end_ms);

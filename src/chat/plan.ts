@@ -79,7 +79,7 @@ function affordableOf({ available, remaining }: Funds): Money {
 
 function costAtMost(priced: PricedRequest, input_tokens: number, max_tokens: number): Money {
   const { hold_pricing, request, output } = priced;
-  // Behind each call of a tool of our own, a model reads again what it has written.
+  // After each call of a tool of our own, a model reads again what it has written.
   const reread_tokens = ownCallsOf(priced) * max_tokens;
   const amount = holdFor(hold_pricing, input_tokens + reread_tokens, request.n * Math.max(max_tokens, output.sent_min));
   const with_tools = amount + costOfTools(priced);

@@ -22,7 +22,7 @@ export type Routing<Priced extends PricedRequest> = {
 export type RoutingParts = { readonly health: RouteHealth; readonly limits: { readonly route_probes: Semaphore } };
 
 /**
- * Puts the routes of a call into the order in which they are tried: those of its fallbacks behind its own, open ones last.
+ * Puts the routes of a call into the order in which they are tried: those of its fallbacks after its own, open ones last.
  * Rejects with ApiError 502. A model whose every route is open is never refused outright: one call at a time of an
  * account passes, so that the model heals with the first that works (decision 64). Only a model without routes is
  * refused at once.

@@ -147,7 +147,7 @@ export function roundStyle(style: CallerCodec, past: RoundPast, place: RoundPlac
   };
 }
 
-/** A choice that made the model use a tool is met by the first round; behind the last, nobody answers a call. */
+/** A choice that made the model use a tool is met by the first round; after the last, nobody answers a call. */
 function continued(conversation: Conversation, { turns, tools: own }: RoundPast, place: RoundPlace): Conversation {
   const all: Turn[] = conversation.turns.map(({ role, parts }) => ({ role, parts: [...parts] }));
   for (const { role, parts } of turns) addTurn(all, role, [...parts]);

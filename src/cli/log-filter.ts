@@ -9,7 +9,7 @@ const levels: Readonly<Record<string, number>> = { trace: 10, debug: 20, info: 3
 /** Ids that belong to what is looked for; older ones are forgotten. */
 const related_max = 10_000;
 
-/** Returns the object of a line, also behind the words that a journal writes before it; of another line its text. */
+/** Returns the object of a line, also after the words that a journal writes before it; of another line its text. */
 export function objectIn(line: string): Record<string, unknown> {
   const start = line.indexOf('{');
   const json = start === -1 ? undefined : parse(line.slice(start));

@@ -32,7 +32,7 @@ export type ContentCopy = {
   take(bytes: Buffer): void;
   /** Adds the content to the span of the answer, if the operator wants that. */
   trace(span: Span): void;
-  /** The call has ended: its content is stored behind it. `whole`: an answer that was not streamed. */
+  /** The call has ended: its content is stored after it. `whole`: an answer that was not streamed. */
   end(whole: Buffer | undefined): void;
   /** Forgets a call that has not ended. */
   drop(): void;
@@ -46,7 +46,7 @@ export type LoggedCall = {
   readonly request: { readonly body: JsonObject };
 };
 
-/** Stores contents of calls behind their answers: a call waits for nothing but a copy of its bytes. */
+/** Stores contents of calls after their answers: a call waits for nothing but a copy of its bytes. */
 export type ContentLog = {
   /** Begins to copy a call; undefined where its key stores no content, or too much waits already. */
   begin(style: Codec, call: LoggedCall): ContentCopy | undefined;

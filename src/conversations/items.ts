@@ -157,7 +157,7 @@ const page_bytes_max = 8_000_000;
 
 export type ItemPage = { readonly items: ConversationItem[]; readonly has_more: boolean };
 
-/** A page of the items behind the one named `after`. Undefined if there is no such item. */
+/** A page of the items after the one named `after`. Undefined if there is no such item. */
 export async function listItems(
   parts: StoredParts,
   name: ConversationName,

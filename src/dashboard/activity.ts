@@ -42,7 +42,7 @@ const filters = {
 };
 const paging = {
   limit: { description: 'Number of lines.', schema: { type: 'integer' } },
-  after: { description: 'Behind this one in the list.', schema: text },
+  after: { description: 'After this one in the list.', schema: text },
 };
 const chosen = { columns: { description: 'Names of columns, with commas; all without it.', schema: text } };
 
@@ -113,7 +113,7 @@ async function handleList(app: Parts, call: AccountCall): Promise<Answer> {
 const by_cost_ms = 30 * 86_400_000;
 const by_cost_max = 100;
 
-/** One page: behind the highest costs nobody looks for more, and a further page would compare everything again. */
+/** One page: after the highest costs nobody looks for more, and a further page would compare everything again. */
 async function handleHighestCost(app: Parts, call: AccountCall): Promise<Answer> {
   const { db, clock } = app;
   const { account } = call;

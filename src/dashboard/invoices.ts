@@ -14,7 +14,7 @@ import type { InvoicesView } from './views/invoices.ts';
 
 const filters = {
   limit: { description: 'Number of invoices.', schema: { type: 'integer' } },
-  before: { description: 'Invoices behind the one with this number.', schema: { type: 'string' } },
+  before: { description: 'Invoices after the one with this number.', schema: { type: 'string' } },
 };
 
 /** The account's invoices, newest first. */

@@ -183,7 +183,7 @@ class BatchQueue<M, A> {
   }
 }
 
-/** Stops at the first part that could not be delivered: those behind it learn the same. */
+/** Stops at the first part that could not be delivered: those after it learn the same. */
 async function inTurn<W extends { reject(error: unknown): void }>(
   parts: readonly (readonly W[])[],
   deliver: (part: readonly W[]) => Promise<Unreachable>,

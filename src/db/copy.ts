@@ -21,7 +21,7 @@ export async function copyOut(
   const rows = client.query(copyTo(statement));
   await unlessMute(client, async () => {
     await take(rows);
-    await client.query('select'); // behind it the end of the copy has been read, and its count
+    await client.query('select'); // after it the end of the copy has been read, and its count
   });
   return rows.rowCount;
 }

@@ -42,7 +42,7 @@ export class LockedGroups<M, A> {
     this.#deliver = deliver;
   }
 
-  /** Returns true if its group waits here: so does this one then, behind the others. */
+  /** Returns true if its group waits here: so does this one then, after the others. */
   add(waiter: Waiter<M, A>): boolean {
     if (this.#locked.size === 0) return false;
     const group = this.#locked.get(this.#groups.groupOf(waiter.member));

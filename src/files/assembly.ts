@@ -10,7 +10,7 @@ export class PartMissing extends Error {
   override name = 'PartMissing';
 }
 
-/** Writes the parts one behind another into a file of the spool. Returns its path and the MD5 of it in hex. */
+/** Writes the parts one after another into a file of the spool. Returns its path and the MD5 of it in hex. */
 export async function joinParts(
   storage: Storage,
   spool: Spool,

@@ -254,7 +254,7 @@ const batch_max = 50;
 const unready_ms = 3_600_000;
 
 /**
- * Removes files past their time, and what was never stored as a whole. Answers how many. Goes on behind those that
+ * Removes files past their time, and what was never stored as a whole. Answers how many. Goes on after those that
  * cannot be removed, and throws what was in the way when it is through.
  */
 export async function removeExpiredFiles(parts: FilesParts, now: Date, stopped?: AbortSignal): Promise<number> {

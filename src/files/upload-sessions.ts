@@ -169,7 +169,7 @@ const batch_max = 50;
 const grace_ms = 900_000;
 
 /**
- * Removes sessions past their time with all that is stored of them. Answers how many. Goes on behind those that cannot be
+ * Removes sessions past their time with all that is stored of them. Answers how many. Goes on after those that cannot be
  * removed, and throws what was in the way when it is through.
  */
 export async function removeOldUploads(parts: FilesParts, now: Date, stopped?: AbortSignal): Promise<number> {

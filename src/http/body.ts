@@ -68,7 +68,7 @@ async function receiveEncoded(raw: IncomingMessage, decoder: Transform, reading:
 function takeWhole(raw: IncomingMessage, length_bytes: number): Buffer | undefined {
   if (raw.readableLength === 0 || raw.readableLength !== length_bytes) return undefined;
   const bytes: unknown = raw.read(length_bytes); // without a length, Node may give the first of several pieces
-  raw.resume(); // to its end, behind which Node takes it for read
+  raw.resume(); // to its end, after which Node takes it for read
   return Buffer.isBuffer(bytes) ? bytes : no_bytes;
 }
 

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { ApiError } from '../errors.ts';
 
-/** Connections on which a request was refused for its framing: what comes behind it may be a part of it. */
+/** Connections on which a request was refused for its framing: what comes after it may be a part of it. */
 const refused = new WeakSet<Socket>();
 
 /**
@@ -18,7 +18,7 @@ export function framingError(raw: IncomingMessage): ApiError | undefined {
   return new ApiError('invalid_request', message, { headers: { connection: 'close' } });
 }
 
-/** Returns true for what came behind such a request on its connection: nobody answers it, nothing of it is run. */
+/** Returns true for what came after such a request on its connection: nobody answers it, nothing of it is run. */
 export function isBehindRefused(raw: IncomingMessage): boolean {
   return refused.has(raw.socket);
 }

@@ -6,7 +6,7 @@ import type { ParameterDocs, Query } from './endpoint.ts';
 const empty: Query = new Map();
 
 /**
- * Parses the text behind `?`. Throws ApiError 400 for what cannot be decoded, for a parameter that
+ * Parses the text after `?`. Throws ApiError 400 for what cannot be decoded, for a parameter that
  * comes twice, and, unless `declared` is undefined, for one that is not declared: a misspelt filter
  * that is ignored shows other people's idea of the data.
  */

@@ -49,7 +49,7 @@ export function makeSocketErrors(log: Log, transport_security: () => string | un
       if (!socket.writable || codeOf(error) === 'ECONNRESET') {
         socket.destroy();
       } else if (open?.request.complete) {
-        // The nonsense came behind it: its own answer first, or a task would be there that nobody heard of.
+        // The nonsense came after it: its own answer first, or a task would be there that nobody heard of.
         open.response.once('close', () => (socket.writable ? answerNow() : socket.destroy()));
       } else if (open?.response.headersSent) {
         socket.destroy();
@@ -74,7 +74,7 @@ function toApiError(error: Error): ApiError {
   return new ApiError('invalid_request', 'The request is not valid HTTP.');
 }
 
-/** A request line wherever it may begin: at the start, behind a line, behind any body; not in a header's value. */
+/** A request line wherever it may begin: at the start, after a line, after any body; not in a header's value. */
 const request_lines = /(?<![:\w-] *)\b[a-z][a-z-]* +(\/[^ ?"\r\n]*|https?:\/\/[^ ?"\r\n]*)/gi;
 
 /** The path of the last request line that begins before what the parser refused; `/` if there is none. */

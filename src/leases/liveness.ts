@@ -25,7 +25,7 @@ const beat_ms = 2_000;
 const mute_ms = 1_500;
 
 /**
- * Says every 2 s that the node is alive (table `lessees`), on a connection of its own, behind which nothing waits: one
+ * Says every 2 s that the node is alive (table `lessees`), on a connection of its own, on which nothing else waits: one
  * statement of a node instead of one for each of its leases. A node that was frozen, asleep or cut off for so long that
  * others may have what it had leased begins a new session, and has leased nothing in it.
  */

@@ -65,7 +65,7 @@ type LimitShare = ShareState & {
 /** A live node uses a share for so long from before it asked for it; PostgreSQL counts from when it heard, and 2 s more. */
 const share_ms = 300_000;
 
-/** Behind its end a share counts as used for `lost_ms`; a node that remembers it until then gives it back when asked. */
+/** After its end a share counts as used for `lost_ms`; a node that remembers it until then gives it back when asked. */
 const remembered_ms = share_ms + 5_000;
 
 /** A node that was refused asks again after this at the latest: others may have given something back. */
@@ -76,7 +76,7 @@ const longest_wait_ms = 64;
 /** Whoever has heard of a recall has answered by then: what others still have is in use, or theirs who died. */
 const recall_ms = 200;
 
-/** A share that is older is renewed behind an answer, together with all others that are so at the same time. */
+/** A share that is older is renewed after an answer, together with all others that are so at the same time. */
 const renewed_after_ms = 240_000;
 const renewed_together_ms = 200;
 
@@ -171,7 +171,7 @@ class LeasedShares implements Shares {
     return true;
   }
 
-  /** Those of windows need it not: what was used in them counts for `lost_ms` behind their end, and no longer. */
+  /** Those of windows need it not: what was used in them counts for `lost_ms` after their end, and no longer. */
   #renewUsed(): void {
     const now = this.#liveness.now();
     for (const share of this.#shares.values()) {

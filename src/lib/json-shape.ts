@@ -75,7 +75,7 @@ export class JsonShape {
       const byte = bytes[at] ?? 0;
       if (byte <= space) continue;
       letters = byte > close_bracket && byte < open_brace ? letters + 1 : 0;
-      if (letters > word_length_max) return; // no parser reads on behind that; 64 MB of them took 0.3 s
+      if (letters > word_length_max) return; // no parser reads on after that; 64 MB of them took 0.3 s
       if (byte === quote) {
         this.#addString();
         at = endOfString(bytes, at);

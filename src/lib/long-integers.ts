@@ -88,7 +88,7 @@ function marking(text: string): string | undefined {
   return pieces.length === 0 ? undefined : pieces.join('') + text.slice(done);
 }
 
-/** The first long integer behind `from`, which is in no string. */
+/** The first long integer after `from`, which is in no string. */
 function nextLong(text: string, from: number): { at: number; digits: string } | undefined {
   for (let at = from; at < text.length; at++) {
     const code = text.charCodeAt(at);
@@ -124,7 +124,7 @@ function endOfString(text: string, start: number): number {
   return end;
 }
 
-/** Behind the number that begins at `start`, its fraction and its exponent. */
+/** After the number that begins at `start`, its fraction and its exponent. */
 function endOfNumber(text: string, start: number): number {
   let end = start + 1;
   while (isDigit(text.charCodeAt(end)) || '.eE+-'.includes(text.charAt(end) || ' ')) end += 1;

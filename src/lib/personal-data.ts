@@ -4,7 +4,7 @@ export const personal_data = ['email', 'phone', 'card', 'iban', 'secret'] as con
 
 export type PersonalData = (typeof personal_data)[number];
 
-/** A part of a text: from its first character up to the one behind its last. */
+/** A part of a text: from its first character up to the one after its last. */
 export type Range = { from: number; to: number };
 
 /** Returns the parts of the text that have data of a kind. */

@@ -1,6 +1,6 @@
 /**
  * Patterns of text that users write: `#` is a digit, `?` a letter or a digit, `*` one or more characters that are no
- * spaces, a space any one space; every other character is itself, in upper or lower case, and so is each behind a `\`.
+ * spaces, a space any one space; every other character is itself, in upper or lower case, and so is each after a `\`.
  *
  * Matching takes the same time for each character, whatever pattern and text are: a pattern is a chain of at most 30
  * places, and a number of 32 bits has all places that a match may be at (Navarro and Raffinot's extended Shift-And).

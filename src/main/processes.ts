@@ -54,7 +54,7 @@ export async function startApiProcesses(app: App, count: number): Promise<void> 
   for (let slot = 1; slot < count; slot++) keepAlive(fork(slot), slot);
 }
 
-/** Each process has metrics of its own: on the ports behind that of the process which started it. */
+/** Each process has metrics of its own: on the ports after that of the process which started it. */
 function metricsOf({ metrics }: Config, slot: number): Record<string, string> {
   if (!metrics) return {};
   const { host, port } = metrics;

@@ -157,7 +157,7 @@ export const all_charges = `(
   select account_id, month::timestamp at time zone 'UTC', charged from ledger_closed_months)`;
 
 /**
- * Entries behind each account's mark, at most $2 of each, of the accounts $1, or of all. One index range per account: a
+ * Entries after each account's mark, at most $2 of each, of the accounts $1, or of all. One index range per account: a
  * run pays for what is new, not for all that is there, whatever the planner believes of the tables' sizes. Hence
  * `offset 0`, and `is not distinct from` for what the index of events should not be left for (see
  * sql/migrations/0100_baseline.sql).
@@ -211,7 +211,7 @@ async function checkStep(db: Db, account_ids: readonly string[]): Promise<Violat
   });
 }
 
-/** Charges of hard budgets among the fresh entries, behind the entry from which on each counts. */
+/** Charges of hard budgets among the fresh entries, after the entry from which on each counts. */
 const charges_of_budgets = `
   select a.id, a.since, sum(e.revenue + e.loss)::bigint as charged
     from (${fresh} and b.hard_budgets > 0) e join budgets own on own.key_id = e.key_id and own.account_id = e.account_id

@@ -1,6 +1,6 @@
 import type { Db, Queryable } from '../db/database.ts';
 
-/** Entries of an account that can be closed: those behind `after`, up to `number`. */
+/** Entries of an account that can be closed: those after `after`, up to `number`. */
 export type Closable = { account_id: string; after: bigint; number: bigint };
 
 /** The entries of each account before a month's first moment that are not closed yet. */

@@ -20,7 +20,7 @@ export const growing_entries: GrowingTable = {
 export const closed_entries = 'select coalesce(sum(number), 0)::text as closed from ledger_openings';
 
 /**
- * SQL for the growing tables of later modules: the condition that the ledger has one of these entries of `ref` behind
+ * SQL for the growing tables of later modules: the condition that the ledger has one of these entries of `ref` after
  * the moment.
  */
 export function hasLaterEntry(ref: string, events: readonly LedgerEvent[]): string {

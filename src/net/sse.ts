@@ -42,7 +42,7 @@ export class SseSplitter {
   /** Places of lines are counted from the first byte of their event. */
   #line_from = 0;
   #lines: Line[] = [];
-  /** The last byte was a CR: an LF right behind it belongs to the same end of line. */
+  /** The last byte was a CR: an LF right after it belongs to the same end of line. */
   #after_cr = false;
   #is_first = true;
 
@@ -139,7 +139,7 @@ function moveBack({ from, to }: Line): Line {
   return { from: Math.max(0, from - byte_order_mark.length), to: to - byte_order_mark.length };
 }
 
-/** Answers the place of the next LF or CR at or behind a place, or the end; places asked for must not decrease. */
+/** Answers the place of the next LF or CR at or after a place, or the end; places asked for must not decrease. */
 function endFinder(bytes: Buffer): (at: number) => number {
   const next = (byte: number, at: number) => {
     const index = bytes.indexOf(byte, at);
@@ -183,7 +183,7 @@ function isNamed(raw: Buffer, { from, to }: Line, name: Buffer): boolean {
   return true;
 }
 
-/** Returns the part of a line behind the name, its colon and one space. */
+/** Returns the part of a line after the name, its colon and one space. */
 function valueOf(raw: Buffer, { from, to }: Line, name: Buffer): Line {
   const after = Math.min(from + name.length + 1, to);
   return { from: after < to && raw[after] === space ? after + 1 : after, to };

@@ -129,7 +129,7 @@ export async function bringForward(db: Queryable, queue: string, keys: readonly 
   return new Set(rows.map((row) => row.key));
 }
 
-/** Makes all deferred jobs due. They come behind all others, and 30,000 take 0.35 s. */
+/** Makes all deferred jobs due. They come after all others, and 30,000 take 0.35 s. */
 export async function promoteDeferred(job_queue: JobQueue, queue: string): Promise<void> {
   await job_queue.query(
     `update pgboss.job set start_after = pgboss.job_now()
@@ -140,7 +140,7 @@ export async function promoteDeferred(job_queue: JobQueue, queue: string): Promi
 
 /**
  * Returns those of `queues` that have a job due: one statement for all, instead of one empty fetch each. The index
- * behind it (pg-boss's job_i11) answers for a queue of 10,000 deferred jobs in 1 ms.
+ * that it uses (pg-boss's job_i11) answers for a queue of 10,000 deferred jobs in 1 ms.
  */
 export async function dueQueues(job_queue: JobQueue, queues: readonly string[]): Promise<string[]> {
   const rows = await job_queue.query<{ name: string }>(
@@ -185,7 +185,7 @@ export type Deferral = {
  * completing and sending anew would take two statements and leave a dead row per poll.
  * `failed` counts as an attempt. The others do not, so they get a new id: without one, a worker that
  * lost the job long ago could mistake a later claim with the same count for its own.
- * Deferred jobs come behind all others: jobs are fetched in the order of their age, and of 30,000
+ * Deferred jobs come after all others: jobs are fetched in the order of their age, and of 30,000
  * that had no slot there was always one due that was older than another account's new job.
  */
 export async function deferClaims(job_queue: JobQueue, queue: string, items: readonly Deferral[]): Promise<void> {

@@ -193,7 +193,7 @@ class SharedRouteHealth implements RouteHealth {
     if (this.#open.size === 0) return [...routes];
     const first: string[] = [];
     const last: string[] = [];
-    let has_healthy = false; // a route behind a healthy one would not be tried: it is not probed
+    let has_healthy = false; // a route after a healthy one would not be tried: it is not probed
     for (const route of routes) {
       const is_open = this.#openCircuits(route, account_id).length > 0;
       const is_usable = !is_open || (!has_healthy && (await this.#takeProbe(route, account_id)));

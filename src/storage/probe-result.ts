@@ -27,7 +27,7 @@ export function failed(reason: ProbeFailure, problem: string): ProbeResult {
   return { ok: false, reason, problem: problem.replaceAll(/\s+/g, ' ').trim().slice(0, 300) };
 }
 
-/** Texts of the problems of a file, behind its name. */
+/** Texts of the problems of a file, after its name. */
 export const probe_messages: Readonly<Record<ProbeFailure, string>> = {
   empty: 'is empty.',
   unrecognized: 'is of no known image, audio or video format.',

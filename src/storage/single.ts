@@ -55,7 +55,7 @@ function isSingleIsobmff(source: ByteSource): boolean {
 
 const wav_unknown_length = 0x7fff_f000;
 
-/** Behind the audio there are only chunks with a name, up to the end: anything else is audio beyond the length. */
+/** After the audio there are only chunks with a name, up to the end: anything else is audio beyond the length. */
 function isSingleWav(source: ByteSource): boolean {
   let data_chunks = 0;
   for (let at = 12; at + 8 <= source.size_bytes;) {
@@ -85,7 +85,7 @@ function isStreamInfo(head: Buffer): boolean {
 const block_bytes = 2 ** 20;
 const head_bytes = 64;
 
-/** Tells whether there is another beginning after `from`; behind a tag the first one is that of the file itself. */
+/** Tells whether there is another beginning after `from`; after a tag the first one is that of the file itself. */
 function holdsAgain(
   source: ByteSource,
   magic: Buffer,

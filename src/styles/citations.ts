@@ -6,7 +6,7 @@ import type { SearchResult } from '../web-search/search.ts';
  */
 export type Citation = {
   result: SearchResult;
-  /** In UTF-16 units, as JavaScript and most SDKs count; `end` is the place behind it. */
+  /** In UTF-16 units, as JavaScript and most SDKs count; `end` is the place after it. */
   start: number;
   end: number;
 };

@@ -80,7 +80,7 @@ function editsAt(bytes: Buffer, wanted_depth: number, members: OwnMembers, echo:
   return edits;
 }
 
-/** The string or word behind a key and its colon; undefined if the key is a value, or has an object or a list. */
+/** The string or word after a key and its colon; undefined if the key is a value, or has an object or a list. */
 function scalarAfter(bytes: Buffer, key_end: number): { from: number; to: number } | undefined {
   const at = skipSpace(bytes, key_end);
   if (bytes[at] !== colon) return undefined;

@@ -244,7 +244,7 @@ export function makeRenamer(own: OwnMembers): (frame: SseFrame) => Buffer {
     const edits = editsOf(frame, (data) => memberEdits(data, own));
     const end = edits.at(-1)?.to ?? 0;
     const renamed = edited(raw, edits);
-    // What is missing here may come behind these bytes in the next frame, where also another word might go on.
+    // What is missing here may come after these bytes in the next frame, where also another word might go on.
     const is_whole = edits.every(({ from, to }) => to > from) && raw[end - 1] === quote;
     received = is_whole ? raw.subarray(0, end) : Buffer.alloc(0);
     sent = renamed.subarray(0, renamed.length - (raw.length - end));

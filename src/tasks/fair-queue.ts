@@ -37,7 +37,7 @@ type Promotion = { deferred_at_ms: number; permit: Permit; timer: NodeJS.Timeout
 
 /**
  * One queue of tasks, on this node. No account has all slots, and its jobs get theirs in the order in which they came:
- * one that finds none goes back to the queue, behind its account's backlog, and is promoted when its turn has come. A
+ * one that finds none goes back to the queue, after its account's backlog, and is promoted when its turn has come. A
  * free slot is used 55 to 75 ms later; another account's job begins at once, beside a backlog of 30,000, and 2 or 6 s
  * after 12,000 or 30,000 that come at the same moment.
  */

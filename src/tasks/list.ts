@@ -197,7 +197,7 @@ function partsBy(status: TaskStatus | undefined): string[] {
 }
 
 /**
- * `"key":"value"` as our own JSON texts have it, behind their `{` or a comma; inside of a string no quote
+ * `"key":"value"` as our own JSON texts have it, after their `{` or a comma; inside of a string no quote
  * follows a comma, it is escaped. Not as jsonb, which refuses NUL and lone surrogates.
  */
 function jsonPairs(metadata: Record<string, string>): string[] {

@@ -73,7 +73,7 @@ export type OtlpOptions = {
   onLost(count: number, reason: string): void;
 };
 
-/** Sends spans in batches, behind everything else. */
+/** Sends spans in batches, after everything else. */
 export type SpanExporter = {
   add(span: EndedSpan): void;
   /** Sends what is there, for as long as a stop may wait. */

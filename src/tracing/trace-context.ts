@@ -8,7 +8,7 @@ export type TraceContext = { readonly trace_id: string; readonly span_id: string
 
 const form = /^([\da-f]{2})-([\da-f]{32})-([\da-f]{16})-([\da-f]{2})(-.*)?$/;
 
-/** Returns the context of a header; undefined for what is none. A later version may have more behind a dash. */
+/** Returns the context of a header; undefined for what is none. A later version may have more after a dash. */
 export function parseTraceparent(header: string | undefined): TraceContext | undefined {
   const [, version, trace_id = '', span_id = '', flags = '', more] = form.exec(header ?? '') ?? [];
   if (version === undefined || version === 'ff' || (version === '00' && more !== undefined)) return undefined;

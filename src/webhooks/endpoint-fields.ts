@@ -63,7 +63,7 @@ export function filtersOf({ models, key_ids, project_ids, pairs }: FilterFields)
   };
 }
 
-/** Returns the error 400 for a field: `problem` is the sentence behind its name. */
+/** Returns the error 400 for a field: `problem` is the sentence after its name. */
 export function invalidValue(name: string, problem: string): ApiError {
   return invalidField(name, `${name} ${problem}`);
 }

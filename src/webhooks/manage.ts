@@ -108,7 +108,7 @@ export type ReplayResult = { events: number; next_from: Date | null };
 /** In one call. */
 export const replay_max = 1_000;
 
-/** Sends the events of a span to an endpoint again, behind what is sent for the first time. */
+/** Sends the events of a span to an endpoint again, after what is sent for the first time. */
 export async function replaySpan(app: Parts, ref: EndpointRef, replay: Replay, actor: Actor): Promise<ReplayResult> {
   const { from, to, which, dry_run } = replay;
   const { enabled } = await requireEndpoint(app, ref);

@@ -25,7 +25,7 @@ export type Sender = {
   addressRules(): AddressRules;
 };
 
-/** A retry is due by the database's clock, some milliseconds behind the end that we noted; an alarm too early waits for the next poll. */
+/** A retry is due by the database's clock, some milliseconds after the end that we noted; an alarm too early waits for the next poll. */
 const alarm_margin_ms = 50;
 
 const connect_timeout_ms = 5_000;

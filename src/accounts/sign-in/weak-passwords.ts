@@ -33,7 +33,7 @@ export function weaknessOf(password: string, owner: Owner): string | undefined {
   return undefined;
 }
 
-/** Also with a sign before or behind it. */
+/** Also with a sign before or after it. */
 function isCommon(text: string): boolean {
   const all = commonPasswords();
   return all.has(text) || all.has(text.replaceAll(/^[^\p{L}\p{N}]+|[^\p{L}\p{N}]+$/gu, ''));

@@ -116,7 +116,7 @@ function offsetOf({ headers }: PublicCall): number {
 
 /**
  * Takes a chunk to the disk and adds it to the session. Of a connection that breaks, what has arrived counts: the next
- * request goes on behind it. Returns the bytes that the session has.
+ * request goes on after it. Returns the bytes that the session has.
  */
 async function receiveChunk(
   app: ChunkParts,
@@ -200,7 +200,7 @@ async function addChunk(app: ChunkParts, session: UploadSession, chunk: Chunk): 
   });
 }
 
-/** Throws ApiError 400 for a chunk that begins behind what has arrived. */
+/** Throws ApiError 400 for a chunk that begins after what has arrived. */
 function refuseGap(app: ChunkParts, session: UploadSession, received_bytes: bigint, offset: number): void {
   if (BigInt(offset) <= received_bytes) return;
   const message = `The chunk begins at byte ${offset}, but ${received_bytes} have arrived. Go on there.`;

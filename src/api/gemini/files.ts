@@ -86,7 +86,7 @@ const get_file: Endpoint<GeminiFileParts> = {
   docs: {
     tag: 'Files',
     summary: "Get a file in Gemini's style",
-    description: 'With `:download` behind the name, its bytes; supports Range requests.',
+    description: 'With `:download` after the name, its bytes; supports Range requests.',
     params: name,
     responses: { 200: { description: 'The file, or its bytes.' }, 206: { description: 'A part of its bytes.' } },
     errors: [404],

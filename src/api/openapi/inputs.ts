@@ -3,7 +3,7 @@ import type { Json, JsonObject } from '../../catalog/model.ts';
 /** The document's entry for a model of POST /v1/generate. */
 export type MediaModel = { id: string; name: string; description: string; input_schema: JsonObject };
 
-/** `Input_sandbox_image`, and a number behind it for the second of two ids that differ in signs only. */
+/** `Input_sandbox_image`, and a number after it for the second of two ids that differ in signs only. */
 function componentNames(models: readonly MediaModel[]): Map<MediaModel, string> {
   const taken = new Set<string>();
   return new Map(

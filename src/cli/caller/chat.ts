@@ -21,7 +21,7 @@ export function chatCommand(chat: Command): void {
   const collect = (path: string, before: string[]) => [...before, path];
   chat
     .option('-m, --model <model>', 'the model, if it does not come first; else the first chat model that there is')
-    .option('-f, --file <file>', 'put a text file behind the prompt, or - for stdin', collect, [])
+    .option('-f, --file <file>', 'put a text file after the prompt, or - for stdin', collect, [])
     .option('--system <text>', 'what the model should keep in mind')
     .option('--max-tokens <number>', 'the most tokens of an answer')
     .option('-q, --quiet', 'no price');
@@ -72,7 +72,7 @@ async function readWords(
 
 const content_bytes_max = 20_000_000;
 
-/** The prompt, and files behind it; without either, stdin. */
+/** The prompt, and files after it; without either, stdin. */
 async function contentOf(prompt: string | undefined, files: readonly string[]): Promise<string> {
   const paths = prompt === undefined && files.length === 0 ? ['-'] : prompt === '-' ? ['-', ...files] : files;
   const texts = prompt === undefined || prompt === '-' ? [] : [prompt];

@@ -54,7 +54,7 @@ function readJson(name: string, text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    throw new CommandError(`${name} must be JSON behind ":=", such as ${name}:=true.`, 2);
+    throw new CommandError(`${name} must be JSON after ":=", such as ${name}:=true.`, 2);
   }
 }
 

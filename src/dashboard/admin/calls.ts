@@ -25,7 +25,7 @@ const query = {
   metadata: { description: 'metadata[name]=value: only with these pairs; with account.', schema: { type: 'object' } },
   from: { description: 'Created at this time or later; without it a day before `to`.', schema: text },
   to: { description: 'Created before this time; without it now.', schema: text },
-  after: { description: 'Behind this one in the list; with after_time.', schema: text },
+  after: { description: 'After this one in the list; with after_time.', schema: text },
   after_time: { description: 'Creation time of that one.', schema: text },
 };
 

@@ -80,7 +80,7 @@ const needs_passwords: ReadonlySet<string> = new Set([
   '/reset-password',
 ]);
 
-/** Behind /auth. */
+/** After /auth. */
 function pathOf(params: PublicCall['params']): string {
   return `/${params['path'] ?? ''}`;
 }

@@ -3,12 +3,12 @@
 const plain_number = /^-?\d+(?:\.\d+)?$/;
 
 /**
- * The same within a text: a spreadsheet that takes another separator than the comma begins a cell behind it, also
+ * The same within a text: a spreadsheet that takes another separator than the comma begins a cell after it, also
  * within quotes. A number alone is none.
  */
 const formula_inside = /([,;\t|\r\n][\s\0]*)(?=[=+\-@＝＋－＠])(?!-?\d+(?:\.\d+)?\s*(?:[,;\t|\r\n]|$))/g;
 
-/** Spreadsheets run a text that begins like a formula, also behind spaces; an apostrophe keeps it a text. */
+/** Spreadsheets run a text that begins like a formula, also after spaces; an apostrophe keeps it a text. */
 const like_formula = /^[\s\0]*[=+\-@＝＋－＠]|^[\t\r\n]/;
 
 /** Writes a field of a CSV file (RFC 4180) that no spreadsheet runs as a formula. */

@@ -6,7 +6,7 @@ type Config = Pick<ProviderConfig, 'api_key' | 'headers' | 'query' | 'secrets'>;
 export type OwnTexts = {
   /** The headers of a request, the operator's in place of others with their names. */
   headers(headers: Record<string, string>): Record<string, string>;
-  /** The path of a request with the operator's query behind its own. */
+  /** The path of a request with the operator's query after its own. */
   path(path: string): string;
   /** Texts that no message may contain: the key, and the parts of one that has two. */
   readonly secrets: readonly string[];

@@ -12,7 +12,7 @@ const places = 9;
 const number_max = 1e12;
 
 /**
- * An amount of an answer as a decimal text: numbers lose what binary fractions add behind the ninth digit.
+ * An amount of an answer as a decimal text: numbers lose what binary fractions add after the ninth digit.
  * Undefined for what is no amount.
  */
 export function decimalOf(value: Json | undefined): string | undefined {

@@ -39,7 +39,7 @@ export async function embed(call: WholeCall, signal: AbortSignal): Promise<ChatR
   return { body: bodyOf(data, { model, ...usage }) };
 }
 
-/** Vectors that were written one by one, with what comes behind them. */
+/** Vectors that were written one by one, with what comes after them. */
 async function* bodyOf(data: readonly Buffer[], rest: JsonObject): AsyncGenerator<Buffer> {
   for (const [index, item] of data.entries()) {
     yield Buffer.from(index === 0 ? '{"object":"list","data":[' : ',');

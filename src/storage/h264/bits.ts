@@ -19,7 +19,7 @@ export function unescape(unit: Uint8Array): Uint8Array {
   return bytes.subarray(0, length);
 }
 
-/** Reads bits from the highest to the lowest. Behind the end it reads zeros, for a few bytes. */
+/** Reads bits from the highest to the lowest. After the end it reads zeros, for a few bytes. */
 export class BitReader {
   readonly bytes: Uint8Array;
   /** In bits. */

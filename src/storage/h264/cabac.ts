@@ -24,7 +24,7 @@ export class CabacDecoder {
     this.start();
   }
 
-  /** Begins at a byte: that of the slice, or the one behind samples that are not compressed. */
+  /** Begins at a byte: that of the slice, or the one after samples that are not compressed. */
   start(): void {
     this.#range = 510;
     this.#offset = this.#reader.bits(9);

@@ -342,7 +342,7 @@ export class Frame {
     }
   }
 
-  /** The levels in their places, without their quantisation. Those of `from` 1 begin behind the first place. */
+  /** The levels in their places, without their quantisation. Those of `from` 1 begin after the first place. */
   #scaled(scale: Int32Array, qp: number, count: 16 | 64, from: 0 | 1): Int32Array {
     const values = this.#values.fill(0);
     const scan = count === 16 ? zigzag_4x4 : zigzag_8x8;

@@ -133,7 +133,7 @@ export function readSliceSet(unit: Uint8Array): SliceSet {
   return { id, sequence_id, ...qps, ...flags, scaling };
 }
 
-/** Lists of inter blocks are read, too: the lists behind them are what counts. */
+/** Lists of inter blocks are read, too: the lists after them are what counts. */
 function readScalingLists(reader: BitReader, count: number): ScalingLists {
   return Array.from({ length: count }, (_, index) => {
     if (!reader.flag()) return undefined;

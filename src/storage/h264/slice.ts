@@ -58,7 +58,7 @@ function skipOrder(reader: BitReader, { order_count }: SequenceSet, { bottom_ord
   }
 }
 
-/** Numbers behind each of the operations on frames that are kept (7.3.3.3). */
+/** Numbers after each of the operations on frames that are kept (7.3.3.3). */
 const operands = [0, 1, 1, 2, 1, 0, 1];
 
 function skipMarking(reader: BitReader, is_refresh: boolean): void {

@@ -24,6 +24,6 @@ export type Syntax = {
   readonly splits_8x8: boolean;
   /** Copies so many samples that are not compressed. */
   samples(count: number): Uint8Array;
-  /** Goes on behind a macroblock, whose difference of quality was 0 or was none. Tells whether the slice has ended. */
+  /** Goes on after a macroblock, whose difference of quality was 0 or was none. Tells whether the slice has ended. */
   ends(): boolean;
 };

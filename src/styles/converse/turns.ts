@@ -152,7 +152,7 @@ function inlineOf(source: Source, at: string): Extract<Source, { type: 'base64' 
   return source;
 }
 
-/** A block, and the point behind it up to which the input is to be cached. */
+/** A block, and the point after it up to which the input is to be cached. */
 export function marked(block: JsonObject, { cache_control }: { type?: string; cache_control?: Json }): JsonObject[] {
   if (!isObject(cache_control)) return [block];
   const { ttl } = cache_control;

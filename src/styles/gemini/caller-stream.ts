@@ -19,7 +19,7 @@ export class GeminiWriter implements ChatEventWriter {
   readonly #calls = new Map<number, Call>();
   #reason: FinishReason = 'stop';
   readonly #searches: WebSearch[] = [];
-  /** The text behind the first search. */
+  /** The text after the first search. */
   #text = '';
 
   constructor({ body }: ChatRequest, { model, request_id }: AnswerOptions) {

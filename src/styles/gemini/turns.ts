@@ -62,7 +62,7 @@ export class TurnsWriter {
     };
   }
 
-  /** Results stand alone, right behind their calls; what the user says beside them follows. */
+  /** Results stand alone, right after their calls; what the user says beside them follows. */
   #user({ parts }: Turn): Content[] {
     const results = parts.filter((part) => part.type === 'tool_result');
     const remaining = [

@@ -229,7 +229,7 @@ function readToolUse(
   };
 }
 
-/** The first line that some tools send: it says nothing to a model, and would spoil the cache of everything behind it. */
+/** The first line that some tools send: it says nothing to a model, and would spoil the cache of everything after it. */
 const telemetry = /^x-anthropic-billing-header:[^\n]*\n*/;
 
 /** The system prompt without that line, and without its block if nothing else stands there. */

@@ -138,7 +138,7 @@ type Block = {
   end: JsonEnd;
   /** Nothing may be added: it has its signature. */
   is_signed?: boolean;
-  /** The text behind a search, for its citations. */
+  /** The text after a search, for its citations. */
   text: string;
 };
 
@@ -148,7 +148,7 @@ export class MessagesWriter implements ChatEventWriter {
   readonly #options: MessagesWriterOptions;
   #blocks = 0;
   #open: Block | undefined;
-  /** Those behind the first `#begun`: to take each from the front would move all others. */
+  /** Those after the first `#begun`: to take each from the front would move all others. */
   #waiting: Block[] = [];
   #begun = 0;
   /** Calls that are not over, by their index. */

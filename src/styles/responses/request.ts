@@ -50,7 +50,7 @@ const call_types: readonly (Json | undefined)[] = ['function_call', 'custom_tool
 const result_types: readonly (Json | undefined)[] = ['function_call_output', 'custom_tool_call_output'];
 
 /**
- * Puts messages to the model that stand between a call and its result behind the result: this style allows them there
+ * Puts messages to the model that stand between a call and its result after the result: this style allows them there
  * (Codex writes them so when a person steers while a tool runs), the others do not.
  */
 function resultsFirst(items: readonly Placed[]): Placed[] {

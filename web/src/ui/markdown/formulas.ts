@@ -2,7 +2,7 @@ import type { TokenizerExtension, Tokens } from 'marked';
 
 /** Formulas in TeX as models write them: `$…$`, `$$…$$`, `\(…\)`, `\[…\]`. */
 
-/** A dollar sign before a number may be a price: a formula has no space inside its signs and no digit behind them. */
+/** A dollar sign before a number may be a price: a formula has no space inside its signs and no digit after them. */
 const inline_forms = [
   { match: /^\$\$(?!\s)((?:\\[^]|[^$\\]){1,2000}?)\$\$/, is_block: true },
   { match: /^\$(?![\s$])((?:\\[^]|[^$\\\n]){0,500}?[^\s$\\])\$(?![\d$])/, is_block: false },
