@@ -1,14 +1,14 @@
 import { all_charges } from '../money/books.ts';
-import type { Rule, Walk } from '../money/rule.ts';
+import type { Rule, TableScan } from '../money/rule.ts';
 
 /** Few at a time: each is compared with all charges of its month. */
-const walk: Walk = { table: 'invoices', time: 'issued_at', rows: 20 };
+const scan: TableScan = { table: 'invoices', time: 'issued_at', rows: 20 };
 
 /** Rules about invoices for `medley books`. */
 export const billing_rules: readonly Rule[] = [
   {
     name: 'an invoice comes to what the ledger charged in its month',
-    walk,
+    scan,
     sql: `select i.numbers as subject, 'invoice and ledger differ' as detail, abs(i.total - s.charged) as off_by
             from (select n.account_id, n.month, sum(a.total) as total, string_agg(a.number, ', ' order by a.sequence) as numbers
                     from (select distinct account_id, month from invoices
@@ -21,7 +21,7 @@ export const billing_rules: readonly Rule[] = [
   },
   {
     name: 'the lines of an invoice add up to its total',
-    walk,
+    scan,
     sql: `select i.number as subject, 'lines and total differ' as detail, abs(i.total - s.amount) as off_by
             from invoices i cross join lateral (
               select coalesce(sum((line ->> 'amount')::numeric), 0) * 1000000 as amount

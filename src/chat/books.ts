@@ -1,13 +1,13 @@
 import { billing_rules } from '../billing/books.ts';
 import { holdOf, upstreamCostOf } from '../money/books.ts';
-import type { Rule, Walk } from '../money/rule.ts';
+import type { Rule, TableScan } from '../money/rule.ts';
 import { task_rules } from '../tasks/books.ts';
 
 /**
  * By when they were written: a call that took long, or whose record was in a journal, began before the last check. Without
  * conditions both indexes are read in their order.
  */
-const walk: Walk = {
+const scan: TableScan = {
   table: '(select created_at as at from chat_calls union all select recorded_at from chat_calls) c',
   time: 'at',
   rows: 20_000,
@@ -22,7 +22,7 @@ const calls_of_part = `(
 const chat_rules: readonly Rule[] = [
   {
     name: 'what the upstream charges for a chat call is what the ledger has',
-    walk,
+    scan,
     sql: `select c.account_id || ' ' || c.id as subject, 'record and ledger differ' as detail,
                  abs(coalesce(c.upstream_cost, 0) - coalesce(u.cost, 0)) as off_by
             from ${calls_of_part} c left join ${upstreamCostOf('c.account_id', 'c.id')} u on true
@@ -30,7 +30,7 @@ const chat_rules: readonly Rule[] = [
   },
   {
     name: 'the record of a chat call tells what its hold was settled at',
-    walk,
+    scan,
     sql: `select c.account_id || ' ' || c.id as subject, 'hold ' || coalesce(h.state, 'missing') as detail,
                  abs(c.cost - coalesce(h.cost, 0)) as off_by
             from ${calls_of_part} c left join ${holdOf('c.account_id', 'c.id')} h on true

@@ -4,25 +4,25 @@ import { oneRow } from '../db/one-row.ts';
 
 /**
  * The time by two clocks: the monotonic one stands still while the machine sleeps, the other one may be set. `session`:
- * of the node's leases, undefined while none of them counts.
+ * that of the node's leases; undefined while none of them is valid.
  */
 export type LeaseTime = { elapsed_ms: number; wall_ms: number; session: number | undefined };
 
-/** The node's own word that it is alive, on which all its leases depend. */
+/** The heartbeat of this node, on which all its leases depend. */
 export type Liveness = {
-  /** Returns the time, with the session in which what is leased now counts. */
+  /** Returns the time, with the session of leases that are taken now. */
   now(): LeaseTime;
-  /** Says that the node is alive, if nobody has heard that lately. Rejects if PostgreSQL does not hear it. */
+  /** Sends a heartbeat, unless PostgreSQL has confirmed one lately. Rejects if it does not confirm this one. */
   ensure(): Promise<void>;
   close(): Promise<void>;
 };
 
-/** A node that said nothing for longer uses none of its leases. PostgreSQL gives them to others 2 s later. */
-const live_ms = 6_000;
-const beat_ms = 2_000;
+/** Time after its last confirmed heartbeat for which a node uses its leases. PostgreSQL gives them to others 2 s later. */
+const alive_ms = 6_000;
+const heartbeat_ms = 2_000;
 
-/** A connection that is mute for longer is given up. */
-const mute_ms = 1_500;
+/** Time after which a connection without an answer is replaced. */
+const silence_max_ms = 1_500;
 
 /**
  * Says every 2 s that the node is alive (table `lessees`), on a connection of its own, on which nothing else waits: one
@@ -30,18 +30,18 @@ const mute_ms = 1_500;
  * others may have what it had leased begins a new session, and has leased nothing in it.
  */
 export function openLiveness(db: Db, node_id: string): Liveness {
-  return new Beats(db, node_id);
+  return new Heartbeat(db, node_id);
 }
 
 type Clocks = Omit<LeaseTime, 'session'>;
 
-class Beats implements Liveness {
+class Heartbeat implements Liveness {
   readonly #db: Db;
   readonly #node_id: string;
   #client: pg.Client | undefined;
   #session = 0;
-  #heard_at: Clocks | undefined;
-  #beating: Promise<void> | undefined;
+  #confirmed_at: Clocks | undefined;
+  #sending: Promise<void> | undefined;
   #timer: NodeJS.Timeout | undefined;
 
   constructor(db: Db, node_id: string) {
@@ -55,27 +55,27 @@ class Beats implements Liveness {
   }
 
   async ensure(): Promise<void> {
-    this.#timer ??= setInterval(() => void this.#beat().catch(() => undefined), beat_ms).unref(); // the next one may be heard
-    while (!this.#isLive(readClocks())) await this.#beat();
+    this.#timer ??= setInterval(() => void this.#heartbeat().catch(() => undefined), heartbeat_ms).unref(); // the next one may be confirmed
+    while (!this.#isLive(readClocks())) await this.#heartbeat();
   }
 
   async close(): Promise<void> {
     clearInterval(this.#timer);
-    await this.#beating?.catch(() => undefined);
+    await this.#sending?.catch(() => undefined);
     await this.#client?.end();
   }
 
   #isLive(clocks: Clocks): boolean {
-    return this.#heard_at !== undefined && ageOf(this.#heard_at, clocks) < live_ms;
+    return this.#confirmed_at !== undefined && ageOf(this.#confirmed_at, clocks) < alive_ms;
   }
 
-  #beat(): Promise<void> {
-    return (this.#beating ??= this.#say().finally(() => (this.#beating = undefined)));
+  #heartbeat(): Promise<void> {
+    return (this.#sending ??= this.#sendHeartbeat().finally(() => (this.#sending = undefined)));
   }
 
-  async #say(): Promise<void> {
+  async #sendHeartbeat(): Promise<void> {
     try {
-      this.#client ??= await openConnection(this.#db, 'medley leases', { limit_ms: mute_ms });
+      this.#client ??= await openConnection(this.#db, 'medley leases', { limit_ms: silence_max_ms });
       const begun = readClocks();
       // The first column is of the moment before. PostgreSQL's clock may have gone further than the node's own.
       const { rows } = await this.#client.query<{ was_silent: boolean }>(
@@ -83,9 +83,9 @@ class Beats implements Liveness {
                 keep_leases($1)`,
         [this.#node_id],
       );
-      // Its leases counted without a gap if it is heard before the time of the last beat is over.
+      // Its leases were valid without a gap if this is confirmed before the last heartbeat has expired.
       if (oneRow(rows).was_silent || !this.#isLive(readClocks())) this.#session += 1;
-      this.#heard_at = begun;
+      this.#confirmed_at = begun;
     } catch (error) {
       const broken = this.#client;
       this.#client = undefined;
@@ -99,7 +99,7 @@ function readClocks(): Clocks {
   return { elapsed_ms: performance.now(), wall_ms: Date.now() };
 }
 
-/** Returns whether something that was leased then counts now, if it ends after `lasts_ms`. */
+/** Returns true if a lease from then, which ends after `lasts_ms`, is valid now. */
 export function isStillLeased(then: LeaseTime, now: LeaseTime, lasts_ms: number): boolean {
   return now.session !== undefined && then.session === now.session && ageOf(then, now) < lasts_ms;
 }

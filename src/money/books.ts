@@ -1,9 +1,9 @@
 import type { Db, Queryable } from '../db/database.ts';
 import { full_rules } from './full-books.ts';
-import type { Rule, Walk } from './rule.ts';
+import type { Rule, TableScan } from './rule.ts';
 import { exact } from './money.ts';
 
-/** One thing that does not add up, in words an operator can act on. */
+/** A broken rule, in words that an operator can act on. */
 export type Finding = { rule: string; subject: string; detail: string };
 
 export type BooksReport = {
@@ -19,10 +19,10 @@ export type BooksReport = {
 
 const findings_max = 100;
 
-/** Several rules looked at in one query, which returns the name of the broken one with each row. */
-type Look = { names: readonly string[]; sql: string };
+/** A query for several rules. Each row has the name of the broken one. */
+type RuleQuery = { names: readonly string[]; sql: string };
 
-/** A violation as a look returns it; `total`: the sum of what all of this look's are off by, in millionths. */
+/** A row of a RuleQuery. `total`: the sum of the differences of all its rows, in millionths. */
 type Violation = { name: string; subject: string; detail: string; total: bigint };
 
 export type BooksOptions = {
@@ -30,7 +30,7 @@ export type BooksOptions = {
   full?: boolean;
   /** The rules of later modules. */
   more?: readonly Rule[];
-  /** Walks begin here: what is older was checked before. */
+  /** Scans begin here: older rows were checked before. */
   since?: Date;
   /** Ends the check early, by an error. */
   stopped?: AbortSignal;
@@ -47,19 +47,19 @@ type Tally = { findings: Finding[]; difference: bigint };
 export async function checkBooks(db: Db, options: BooksOptions = {}): Promise<BooksReport> {
   const { full = false, more = [], since, stopped } = options;
   const tally: Tally = { findings: [], difference: 0n };
-  if (full) await forgetMarks(db);
+  if (full) await resetMarks(db);
   await checkEntries(db, tally, stopped);
   await db.tx(async (tx) => {
     await tx.query('set transaction isolation level repeatable read');
-    for (const look of standing_looks) add(tally, await violationsOf(tx, look, [null, no_limit]));
+    for (const query of standing_queries) add(tally, await violationsOf(tx, query, [null, no_limit]));
   });
   const rules = [...(full ? full_rules : []), ...more];
-  for (const rule of rules) if (!rule.walk) add(tally, await violationsOf(db, lookOf(rule)));
-  for (const walk of new Set(rules.map((rule) => rule.walk))) {
-    if (walk === undefined) continue;
-    const looks = rules.filter((rule) => rule.walk === walk).map(lookOf);
-    for await (const part of partsOf(db, walk, full ? undefined : since)) {
-      for (const look of looks) add(tally, await violationsOf(db, look, part));
+  for (const rule of rules) if (!rule.scan) add(tally, await violationsOf(db, queryOf(rule)));
+  for (const scan of new Set(rules.map((rule) => rule.scan))) {
+    if (scan === undefined) continue;
+    const queries = rules.filter((rule) => rule.scan === scan).map(queryOf);
+    for await (const part of partsOf(db, scan, full ? undefined : since)) {
+      for (const query of queries) add(tally, await violationsOf(db, query, part));
       stopped?.throwIfAborted();
     }
   }
@@ -73,7 +73,11 @@ function add(tally: Tally, violations: readonly Violation[]): void {
 }
 
 /** Returns the parts of a table: above the first time, up to the second. As texts, which have microseconds. */
-async function* partsOf(db: Queryable, { table, time, rows }: Walk, since?: Date): AsyncGenerator<[string, string]> {
+async function* partsOf(
+  db: Queryable,
+  { table, time, rows }: TableScan,
+  since?: Date,
+): AsyncGenerator<[string, string]> {
   for (let from = since?.toISOString() ?? '-infinity'; ;) {
     const [next] = await db.query<{ last: string | null; count: bigint }>(
       `select max(at)::text as last, count(*) as count
@@ -87,7 +91,7 @@ async function* partsOf(db: Queryable, { table, time, rows }: Walk, since?: Date
   }
 }
 
-function lookOf(rule: Rule): Look {
+function queryOf(rule: Rule): RuleQuery {
   return {
     names: [rule.name],
     sql: `select ${quoted(rule.name)} as name, subject, detail, off_by from (${rule.sql}) r`,
@@ -98,11 +102,11 @@ function quoted(text: string): string {
   return `'${text.replaceAll("'", "''")}'`;
 }
 
-async function forgetMarks(db: Db): Promise<void> {
+async function resetMarks(db: Db): Promise<void> {
   await db.tx(async (tx) => {
     await tx.query('delete from book_marks');
     await tx.query('delete from book_key_marks');
-    // What was closed is read no more: the rest must follow from what it came to.
+    // Closed entries are not read again: the rest must follow from their sums.
     await tx.query(`insert into book_marks (account_id, number, available, held)
       select account_id, number, available, held from ledger_openings`);
     await tx.query(
@@ -112,7 +116,7 @@ async function forgetMarks(db: Db): Promise<void> {
   });
 }
 
-async function violationsOf(db: Queryable, { sql }: Look, values: readonly unknown[] = []): Promise<Violation[]> {
+async function violationsOf(db: Queryable, { sql }: RuleQuery, values: readonly unknown[] = []): Promise<Violation[]> {
   return db.query<Violation>(
     `select name, subject, detail, sum(abs(off_by)) over ()::bigint as total from (${sql}) v limit ${findings_max}`,
     sql.includes('$1') ? values : [],
@@ -157,7 +161,7 @@ export const all_charges = `(
   select account_id, month::timestamp at time zone 'UTC', charged from ledger_closed_months)`;
 
 /**
- * Entries after each account's mark, at most $2 of each, of the accounts $1, or of all. One index range per account: a
+ * New entries: those after the mark of each account, at most $2 of each, of the accounts $1, or of all. One index range per account: a
  * run pays for what is new, not for all that is there, whatever the planner believes of the tables' sizes. Hence
  * `offset 0`, and `is not distinct from` for what the index of events should not be left for (see
  * sql/migrations/0100_baseline.sql).
@@ -169,10 +173,10 @@ const fresh = `
         and e.number <= coalesce(m.number, 0) + $2::bigint offset 0) e on true
    where ($1::text[] is null or b.account_id = any ($1))`;
 
-/** Entries that one snapshot looks at: a third of a second. */
+/** Entries that are checked in one snapshot, which takes a third of a second. */
 const step = 50_000n;
 
-/** However many there are. */
+/** A limit above any number of entries. */
 const no_limit = 10n ** 15n;
 
 /** Checks the entries that are behind the marks by now, and moves the marks of accounts of which all are right. */
@@ -199,7 +203,7 @@ async function checkEntries(db: Db, tally: Tally, stopped?: AbortSignal): Promis
   }
 }
 
-/** Marks move only over what was looked at in the same snapshot, and by one run after the other. */
+/** Checks entries of accounts. Marks move only past entries that were checked in the same snapshot, by one run at a time. */
 async function checkStep(db: Db, account_ids: readonly string[]): Promise<Violation[]> {
   return db.tx(async (tx) => {
     await tx.query('set transaction isolation level repeatable read');
@@ -329,7 +333,7 @@ const entry_rules: readonly EntryRule[] = [
 ];
 
 /** All of them in one pass; only an entry that breaks one pays for telling which. */
-const entries: Look = {
+const entries: RuleQuery = {
   names: entry_rules.map((rule) => rule.name),
   sql: `select v.name, e.account_id || ' #' || e.number as subject, v.detail, v.off_by
     from (${fresh}) e join balances b using (account_id)
@@ -351,7 +355,7 @@ const entries: Look = {
 };
 
 /** Compares balances and budgets with the sums of their entries: those before the marks, and the fresh ones. */
-const sums: Look = {
+const sums: RuleQuery = {
   names: [
     'a balance is the sum of its entries',
     'what a key spent in its month is the sum of its charges',
@@ -482,9 +486,9 @@ const standing_rules: readonly Rule[] = [
   },
 ];
 
-const standing_looks: readonly Look[] = [sums, ...standing_rules.map(lookOf)];
+const standing_queries: readonly RuleQuery[] = [sums, ...standing_rules.map(queryOf)];
 
 /** The names of this module's rules, as findings have them. */
-export const money_rule_names: readonly string[] = [entries, ...standing_looks, ...full_rules.map(lookOf)].flatMap(
-  (look) => look.names,
+export const money_rule_names: readonly string[] = [entries, ...standing_queries, ...full_rules.map(queryOf)].flatMap(
+  (query) => query.names,
 );

@@ -20,7 +20,7 @@ const strangers: Rule = {
  */
 const usage: Rule = {
   name: 'sums of usage are those of the charges',
-  walk: { table: 'usage_sums', time: 'start', rows: 200 },
+  scan: { table: 'usage_sums', time: 'start', rows: 200 },
   sql: `with charges as materialized (
       select e.account_id, step, date_trunc(step, e.created_at, 'UTC') as start, e.key_id, e.model, e.kind,
              coalesce(e.project_id, 'default') as project_id, e.revenue + e.loss as cost, e.units
@@ -50,7 +50,7 @@ const usage: Rule = {
 /** The same for the sums of margins: those of days. What is no charge is found among the few entries of its kind. */
 const margins: Rule = {
   name: 'sums of margins are those of the charges',
-  walk: {
+  scan: {
     table: `(select start::timestamp at time zone 'UTC' as day from margin_sums where step = 'day') d`,
     time: 'day',
     rows: 20,

@@ -11,7 +11,8 @@ const retry_ms = 250;
 
 type Item = { claim: Claim; settlement: Settlement; recorded: () => void };
 
-type Line = { queue: string; record: (items: Item[]) => Promise<void>; waiting: Item[]; running: boolean };
+/** The settlements of a queue that one statement records together. */
+type Backlog = { queue: string; record: (items: Item[]) => Promise<void>; waiting: Item[]; running: boolean };
 
 /**
  * Writes down how jobs ended. What becomes ready while a statement is under way goes into the next
@@ -21,7 +22,7 @@ type Line = { queue: string; record: (items: Item[]) => Promise<void>; waiting: 
 export class Settlements {
   readonly #job_queue: JobQueue;
   readonly #throttled_log: ThrottledLog;
-  readonly #lines = new Map<string, Line>();
+  readonly #backlogs = new Map<string, Backlog>();
   #closed = false;
 
   constructor(job_queue: JobQueue, throttled_log: ThrottledLog) {
@@ -32,9 +33,9 @@ export class Settlements {
   /** Resolves when the settlement stands in the database. */
   settle(queue: string, claim: Claim, settlement: Settlement): Promise<void> {
     return new Promise((recorded) => {
-      const line = this.#line(queue, settlement.fate === 'done');
-      line.waiting.push({ claim, settlement, recorded });
-      if (!line.running) void this.#run(line);
+      const backlog = this.#backlog(queue, settlement.fate === 'done');
+      backlog.waiting.push({ claim, settlement, recorded });
+      if (!backlog.running) void this.#run(backlog);
     });
   }
 
@@ -43,32 +44,32 @@ export class Settlements {
     this.#closed = true;
   }
 
-  #line(queue: string, done: boolean): Line {
+  #backlog(queue: string, done: boolean): Backlog {
     const name = `${done ? 'done' : 'back'} ${queue}`;
-    let line = this.#lines.get(name);
-    if (!line) {
+    let backlog = this.#backlogs.get(name);
+    if (!backlog) {
       const record = (items: Item[]) => (done ? this.#remove(queue, items) : this.#defer(queue, items));
-      line = { queue, record, waiting: [], running: false };
-      this.#lines.set(name, line);
+      backlog = { queue, record, waiting: [], running: false };
+      this.#backlogs.set(name, backlog);
     }
-    return line;
+    return backlog;
   }
 
-  async #run(line: Line): Promise<void> {
-    line.running = true;
+  async #run(backlog: Backlog): Promise<void> {
+    backlog.running = true;
     await setImmediate(); // what gets ready in the same turn goes along
-    while (line.waiting.length > 0 && !this.#closed) {
-      const items = line.waiting.splice(0, batch_max);
+    while (backlog.waiting.length > 0 && !this.#closed) {
+      const items = backlog.waiting.splice(0, batch_max);
       try {
-        await line.record(items);
+        await backlog.record(items);
         for (const item of items) item.recorded();
       } catch (error) {
-        this.#throttled_log.error(`outcomes of ${line.queue} cannot be recorded`, error);
-        line.waiting.unshift(...items);
+        this.#throttled_log.error(`outcomes of ${backlog.queue} cannot be recorded`, error);
+        backlog.waiting.unshift(...items);
         await setTimeout(retry_ms);
       }
     }
-    line.running = false;
+    backlog.running = false;
   }
 
   async #remove(queue: string, items: Item[]): Promise<void> {

@@ -1,9 +1,9 @@
 import { live_keys } from '../queue/pgboss-tables.ts';
 import { holdOf, open_holds, upstreamCostOf } from '../money/books.ts';
-import type { Rule, Walk } from '../money/rule.ts';
+import type { Rule, TableScan } from '../money/rule.ts';
 import { delivery_rules, deliveryOf, unpublished } from '../webhooks/books.ts';
 
-const walk: Walk = { table: 'tasks', time: 'completed_at', rows: 20_000 };
+const scan: TableScan = { table: 'tasks', time: 'completed_at', rows: 20_000 };
 
 /** Tasks that ended within the part that is read, and with the last part those that have not ended. */
 const tasks_of_part = `(
@@ -14,7 +14,7 @@ const tasks_of_part = `(
 export const task_rules: readonly Rule[] = [
   {
     name: 'what upstreams charge for a task is what the ledger has',
-    walk,
+    scan,
     sql: `select t.account_id || ' ' || t.id as subject, 'attempts and ledger differ' as detail,
                  abs(coalesce(a.cost, 0) - coalesce(u.cost, 0)) as off_by
             from ${tasks_of_part} t
@@ -25,7 +25,7 @@ export const task_rules: readonly Rule[] = [
   },
   {
     name: 'a task is final exactly when its hold is closed, at its cost',
-    walk,
+    scan,
     sql: `select t.account_id || ' ' || t.id as subject,
                  t.status || ', hold ' || coalesce(h.state, 'missing') as detail,
                  abs(t.cost - coalesce(h.cost, 0)) as off_by
@@ -56,7 +56,7 @@ export const task_rules: readonly Rule[] = [
   },
   {
     name: 'a final task with a webhook has its delivery, of the same moment and the same bytes',
-    walk,
+    scan,
     sql: `select t.account_id || ' ' || t.id as subject,
                  case when d.url is null then 'no delivery' else 'the delivery tells something else' end as detail, 0 as off_by
             from (select * from ${tasks_of_part} w where completed_at is not null and webhook_url is not null) t
@@ -66,14 +66,14 @@ export const task_rules: readonly Rule[] = [
   },
   {
     name: 'no delivery tells of a task that is not final',
-    walk,
+    scan,
     sql: `select t.account_id || ' ' || t.id as subject, 'sent before its task was final' as detail, 0 as off_by
             from (select * from ${tasks_of_part} w where completed_at is null or webhook_url is null) t
             join ${deliveryOf('t.account_id', 't.id')} d on true`,
   },
   {
     name: 'a final task is published to the endpoints of its account that ask for it',
-    walk,
+    scan,
     sql: `select t.account_id || ' ' || t.id as subject, 'no event' as detail, 0 as off_by
             from (select * from ${tasks_of_part} w where completed_at is not null) t where ${unpublished('t')}`,
   },

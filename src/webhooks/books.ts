@@ -1,5 +1,5 @@
 import { live_keys } from '../queue/pgboss-tables.ts';
-import type { Rule, Walk } from '../money/rule.ts';
+import type { Rule, TableScan } from '../money/rule.ts';
 
 /** SQL for the rules of tasks: event, url, body and created_at of a task's delivery. */
 export const deliveryOf = (account_id: string, task_id: string) => `lateral (
@@ -17,9 +17,9 @@ export const unpublished = (t: string) => `exists (
        ${t}.model, ${t}.key_id, ${t}.metadata))
   and not exists (select from webhook_events e where e.account_id = ${t}.account_id and e.task_id = ${t}.id)`;
 
-const event_walk: Walk = { table: 'webhook_events', time: 'created_at', rows: 20_000 };
+const event_scan: TableScan = { table: 'webhook_events', time: 'created_at', rows: 20_000 };
 
-const walk: Walk = { table: 'deliveries', time: 'ended_at', rows: 20_000 };
+const scan: TableScan = { table: 'deliveries', time: 'ended_at', rows: 20_000 };
 
 /** Rules about deliveries for `medley books`. */
 export const delivery_rules: readonly Rule[] = [
@@ -33,7 +33,7 @@ export const delivery_rules: readonly Rule[] = [
   },
   {
     name: 'a delivery has as many attempts as it tells of',
-    walk,
+    scan,
     sql: `select d.account_id || ' ' || d.id as subject, d.attempts || ' attempts told' as detail, 0 as off_by
             from (select * from deliveries where state <> 'waiting' and ended_at > $1::timestamptz and ended_at <= $2::timestamptz
                   union all select * from deliveries where state = 'waiting' and $2 = 'infinity') d
@@ -44,7 +44,7 @@ export const delivery_rules: readonly Rule[] = [
   },
   {
     name: 'an event of the last day has a delivery to each endpoint that asks for it',
-    walk: event_walk,
+    scan: event_scan,
     sql: `select e.account_id || ' ' || e.id as subject, 'none to ' || w.id as detail, 0 as off_by
             from webhook_events e
             join webhook_endpoints w on w.account_id = e.account_id and w.enabled
