@@ -83,7 +83,7 @@ const create_conversation: Endpoint<Parts> = {
     const { times, account_bytes_max } = settingsOf(app);
     const created = await createConversation(app, call.caller.account.id, metadata, { ...times, account_bytes_max });
     if (items.length > 0) added(await appendItems(app, nameOf(call, created.id), items, times), created.id);
-    return { status: 200, body: shown(created) };
+    return { status: 200, body: conversationView(created) };
   },
 };
 
@@ -99,7 +99,7 @@ const get_conversation: Endpoint<Parts> = {
     responses: conversation_docs,
     errors: [404],
   },
-  handle: async (app, call) => ({ status: 200, body: shown(await find(app, call)) }),
+  handle: async (app, call) => ({ status: 200, body: conversationView(await find(app, call)) }),
 };
 
 const change_conversation: Endpoint<Parts> = {
@@ -123,8 +123,8 @@ const change_conversation: Endpoint<Parts> = {
     if (!('metadata' in body)) throw mistake('metadata', 'is required');
     const name = nameOf(call);
     const changed = await changeMetadata(app, name, readMetadata(body['metadata']), settingsOf(app).times);
-    if (!changed) throw unknown('Conversation', name.id);
-    return { status: 200, body: shown(changed) };
+    if (!changed) throw notFound('Conversation', name.id);
+    return { status: 200, body: conversationView(changed) };
   },
 };
 
@@ -151,7 +151,7 @@ const delete_conversation: Endpoint<Parts> = {
   },
   handle: async (app, call) => {
     const name = nameOf(call);
-    if (!(await deleteConversation(app, name, new Date(app.clock.now())))) throw unknown('Conversation', name.id);
+    if (!(await deleteConversation(app, name, new Date(app.clock.now())))) throw notFound('Conversation', name.id);
     return { status: 200, body: { id: name.id, object: 'conversation.deleted', deleted: true } };
   },
 };
@@ -233,7 +233,7 @@ const get_item: Endpoint<Parts> = {
     await find(app, call);
     const id = clean(call.params['item_id']) ?? '';
     const there = await findItem(app, nameOf(call), id);
-    if (!there) throw unknown('Item', id);
+    if (!there) throw notFound('Item', id);
     return { status: 200, body: shownItem(there.id, there.item) };
   },
 };
@@ -255,8 +255,8 @@ const delete_item: Endpoint<Parts> = {
     const id = clean(call.params['item_id']) ?? '';
     const outcome = await removeItem(app, name, id, new Date(app.clock.now()));
     if (outcome === 'locked') throw lockedConversation();
-    if (outcome === 'gone') throw unknown('Item', id);
-    return { status: 200, body: shown(await find(app, call)) };
+    if (outcome === 'gone') throw notFound('Item', id);
+    return { status: 200, body: conversationView(await find(app, call)) };
   },
 };
 
@@ -304,7 +304,7 @@ function added(
 ): ConversationItem[] {
   if (Array.isArray(outcome)) return outcome;
   if (outcome === 'full') throw fullConversation();
-  throw outcome === 'absent' ? unknown('Conversation', conversation_id) : lockedConversation();
+  throw outcome === 'absent' ? notFound('Conversation', conversation_id) : lockedConversation();
 }
 
 /** Gives the memory that is taken for reading back when the answer is made. */
@@ -328,11 +328,11 @@ function nameOf({ caller, params }: Call, id = clean(params['id']) ?? ''): Conve
 async function find(app: Parts, call: Call): Promise<Conversation> {
   const name = nameOf(call);
   const conversation = await findConversation(app, name, new Date(app.clock.now()));
-  if (!conversation) throw unknown('Conversation', name.id);
+  if (!conversation) throw notFound('Conversation', name.id);
   return conversation;
 }
 
-function shown({ id, created_at, metadata }: Conversation): object {
+function conversationView({ id, created_at, metadata }: Conversation): object {
   return { id, object: 'conversation', created_at: Math.floor(created_at.getTime() / 1000), metadata };
 }
 
@@ -347,7 +347,7 @@ function clean(id: string | undefined): string | undefined {
 }
 
 /** A conversation of another account is as unknown as one that never was. */
-function unknown(what: 'Conversation' | 'Item', id: string): ApiError {
+function notFound(what: 'Conversation' | 'Item', id: string): ApiError {
   const param = what === 'Item' ? 'item_id' : 'id';
   return new ApiError('not_found', `${what} with id ${JSON.stringify(id.slice(0, 80))} not found.`, { param });
 }

@@ -46,7 +46,7 @@ const content_security_policy = "sandbox; default-src 'none'; media-src 'self'; 
 /** GET and HEAD of `/files/…`: one stored file for whoever holds a valid link to it. */
 export async function serveFile(serving: FileServing, request: FileRequest): Promise<FileReply> {
   if (request.method !== 'GET' && request.method !== 'HEAD') {
-    return refuse(request, 405, 'method_not_allowed', 'Files are read by GET and HEAD.', {
+    return refusedFile(request, 405, 'method_not_allowed', 'Files are read by GET and HEAD.', {
       headers: { allow: 'GET, HEAD' },
     });
   }
@@ -54,7 +54,7 @@ export async function serveFile(serving: FileServing, request: FileRequest): Pro
   const expires_s = verifyLink(serving.secret, { key: request.key, exp, sig }, serving.now_ms);
   const left_s = Math.floor((expires_s ?? 0) - serving.now_ms / 1000);
   const reply = expires_s === undefined ? undefined : await serveLinked(serving, request, left_s);
-  return reply ?? refuse(request, 404, 'not_found', 'There is no such file, or the link to it has expired.');
+  return reply ?? refusedFile(request, 404, 'not_found', 'There is no such file, or the link to it has expired.');
 }
 
 async function serveLinked(
@@ -67,12 +67,12 @@ async function serveLinked(
     return (await leadOn(storage, request, left_s)) ?? (await serveStored(storage, request, left_s));
   const size = thumbnailSize(thumbnail);
   if (size === undefined) {
-    return refuse(request, 400, 'invalid_request', `thumbnail must be ${thumbnail_sizes.join(' or ')}.`, {
+    return refusedFile(request, 400, 'invalid_request', `thumbnail must be ${thumbnail_sizes.join(' or ')}.`, {
       param: 'thumbnail',
     });
   }
   const reply = await serveThumbnail({ storage, thumbnails }, request, size, left_s);
-  return reply ?? refuse(request, 404, 'not_found', 'There is no thumbnail of this file.');
+  return reply ?? refusedFile(request, 404, 'not_found', 'There is no thumbnail of this file.');
 }
 
 /** The size that a query names; undefined if it names none that there is. */
@@ -146,14 +146,14 @@ async function answer(
   const headers = fileHeaders(parts, etag, cache_s);
   const { 'if-match': if_match, 'if-none-match': if_none_match } = request.headers;
   if (if_match !== undefined && !matches(if_match, etag, 'strong')) {
-    return refuse(request, 412, 'invalid_request', 'The file does not match If-Match.', {
+    return refusedFile(request, 412, 'invalid_request', 'The file does not match If-Match.', {
       code: 'precondition_failed',
     });
   }
   if (if_none_match !== undefined && matches(if_none_match, etag, 'weak')) return { status: 304, headers };
   const range = requestedRange(request, etag, file.size_bytes);
   if (range === 'unsatisfiable') {
-    return refuse(request, 416, 'invalid_request', `The file has ${file.size_bytes} bytes.`, {
+    return refusedFile(request, 416, 'invalid_request', `The file has ${file.size_bytes} bytes.`, {
       code: 'range_not_satisfiable',
       headers: { 'content-range': `bytes */${file.size_bytes}`, 'accept-ranges': 'bytes' },
     });
@@ -224,7 +224,7 @@ function matches(header: string | string[], etag: string, comparison: 'strong' |
   return tags.some((tag) => tag === etag || (comparison === 'weak' && tag === `W/${etag}`));
 }
 
-function refuse(
+function refusedFile(
   request: FilePath,
   status: number,
   kind: ErrorKind,

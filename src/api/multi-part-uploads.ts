@@ -256,7 +256,7 @@ const cancel_upload: Endpoint<KeepParts> = {
   },
   handle: async (app, call) => {
     const session = await cancelSession(app, await find(app, call));
-    if (!session) throw unknown(call);
+    if (!session) throw unknownUpload(call);
     if (session.state === 'completed') {
       throw new ApiError('invalid_request', 'The upload is completed. Delete its file instead.', {
         code: 'upload_ended',
@@ -272,11 +272,11 @@ async function find({ db }: KeepParts, call: Call): Promise<UploadSession> {
   const session_id = params['id'] ?? '';
   const name = { account_id: caller.account.id, id: session_id };
   const session = isId('upload', session_id) ? await findSession(db, name) : undefined;
-  if (session?.kind !== 'parts' || !(await reaches(db, caller, session.key_id))) throw unknown(call);
+  if (session?.kind !== 'parts' || !(await reaches(db, caller, session.key_id))) throw unknownUpload(call);
   return session;
 }
 
-function unknown({ params }: Call): ApiError {
+function unknownUpload({ params }: Call): ApiError {
   const shown = JSON.stringify((params['id'] ?? '').slice(0, 60));
   return new ApiError('not_found', `There is no upload ${shown}.`, { param: 'id' });
 }

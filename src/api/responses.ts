@@ -41,7 +41,7 @@ const get_response: Endpoint<Parts> = {
     const row = await findBackground(app, nameOf(call));
     if (oneOf(call.query, 'stream', ['true', 'false']) === 'true') {
       const after = wholeNumber(call.query, 'starting_after', { min: 0, max: events_max }) ?? -1;
-      if (!row?.is_streamed) throw row || (await find(app, call)) ? notStreamed() : unknown(nameOf(call).id);
+      if (!row?.is_streamed) throw row || (await find(app, call)) ? notStreamed() : unknownResponse(nameOf(call).id);
       return streamOf(app, row, after, call);
     }
     const body = row && (await backgroundResponse(app, background, row));
@@ -80,7 +80,7 @@ const delete_response: Endpoint<Parts> = {
       throw new ApiError('invalid_request', 'The response is being made: cancel it first.', { param: 'id' });
     const is_ended = await deleteBackground(app, { account_id, id });
     const is_deleted = await deleteResponse(app, account_id, id, new Date(app.clock.now()));
-    if (!is_deleted && !is_ended) throw unknown(id);
+    if (!is_deleted && !is_ended) throw unknownResponse(id);
     return { status: 200, body: { id, object: 'response', deleted: true } };
   },
 };
@@ -171,7 +171,7 @@ async function find(app: Parts, call: Call): Promise<StoredResponse> {
   const name = nameOf(call);
   const stored =
     (await findResponse(app, name, new Date(app.clock.now()))) ?? (await readBackgroundResponse(app, name));
-  if (!stored) throw unknown(name.id);
+  if (!stored) throw unknownResponse(name.id);
   return stored;
 }
 
@@ -181,6 +181,6 @@ function clean(id: string): string {
 }
 
 /** A response of another account is as unknown as one that never was. */
-function unknown(id: string): ApiError {
+function unknownResponse(id: string): ApiError {
   return new ApiError('not_found', `Response with id ${JSON.stringify(id.slice(0, 80))} not found.`, { param: 'id' });
 }

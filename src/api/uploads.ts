@@ -67,11 +67,11 @@ export async function handleUpload(app: Parts, call: Call): Promise<Answer> {
   const { file_bytes_max } = app.catalog.current.settings.files;
   return withForm(app, call, { files_max: 1, file_bytes_max }, async (form) => ({
     status: 200,
-    body: viewFor(call).file(await keep(app, call, form)),
+    body: viewFor(call).file(await keepFormFile(app, call, form)),
   }));
 }
 
-async function keep(app: Parts, call: Call, form: Form<string>): Promise<CallerFile> {
+async function keepFormFile(app: Parts, call: Call, form: Form<string>): Promise<CallerFile> {
   const [file] = form.files;
   if (file?.name !== 'file') {
     throw new ApiError('invalid_request', 'The form needs a file in the field "file".', { param: 'file' });
@@ -199,7 +199,7 @@ export const get_file_content: Endpoint<Parts> = {
     const { method, headers, request_id } = call;
     const file = await find(app, call);
     const reply = await serveStored(app.storage, { method, key: file.storage_key, headers, request_id }, 0);
-    if (!reply) throw unknown(file.id);
+    if (!reply) throw unknownFile(file.id);
     const body = reply.stream ?? reply.body;
     return { status: reply.status, headers: reply.headers, ...(body !== undefined && { body }) };
   },
@@ -226,17 +226,17 @@ export const delete_file: Endpoint<FileParts> = {
 
 async function handleDelete(app: Parts, call: Call): Promise<Answer> {
   const { account_id, id: file_id } = await find(app, call);
-  if (!(await deleteFile(app, { account_id, id: file_id }, new Date(app.clock.now())))) throw unknown(file_id);
+  if (!(await deleteFile(app, { account_id, id: file_id }, new Date(app.clock.now())))) throw unknownFile(file_id);
   return { status: 200, body: viewFor(call).deleted(file_id) };
 }
 
 async function find({ db, clock }: Parts, { caller, params }: Call): Promise<CallerFile> {
   const file_id = params['id'] ?? '';
   const file = isId('file', file_id) ? await findUpload(db, caller, file_id, new Date(clock.now())) : undefined;
-  if (!file) throw unknown(file_id);
+  if (!file) throw unknownFile(file_id);
   return file;
 }
 
-function unknown(file_id: string): ApiError {
+function unknownFile(file_id: string): ApiError {
   return new ApiError('not_found', `There is no file ${JSON.stringify(file_id.slice(0, 60))}.`, { param: 'id' });
 }

@@ -87,7 +87,7 @@ export async function callLine(parts: LineParts, run: LineRun, line: Line): Prom
     const { currency } = priced.caller.account;
     const booking = { currency, model: priced.model.id, hold, charge, upstream, record: rowOf(priced, finished) };
     const end = { state: 'answered', status_code: 200, error_code: null, charge: booking, result: whole } as const;
-    fate = (await keep(parts, run, line, end)) ? 'kept' : 'lost';
+    fate = (await keepAnswer(parts, run, line, end)) ? 'kept' : 'lost';
     outcome.is_gone ||= fate === 'lost'; // in its record
     return fate === 'kept';
   };
@@ -134,7 +134,7 @@ function isNow(fate: Fate, expected: Fate): boolean {
   return fate === expected;
 }
 
-async function keep(parts: LineParts, { claim }: LineRun, line: Line, end: Parameters<typeof endLine>[3]) {
+async function keepAnswer(parts: LineParts, { claim }: LineRun, line: Line, end: Parameters<typeof endLine>[3]) {
   try {
     const is_ours = await retryWhileUnavailable(() => endLine(parts.db, line, claim, end));
     if (is_ours) await failpoint('batch.answered');

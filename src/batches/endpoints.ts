@@ -128,7 +128,7 @@ async function createBatch(app: Parts, call: Call): Promise<Answer> {
     await app.engine.send(tx, batch_queue, { account_id: name.account_id, task_id: name.id }, { key: name.id });
     return true;
   });
-  if (!is_added) throw tooMany();
+  if (!is_added) throw tooManyBatches();
   app.engine.wake(batch_queue);
   return answer(await findBatch(app.db, name), name.id);
 }
@@ -154,7 +154,7 @@ function readFields({ catalog }: Parts, body: JsonObject) {
   };
 }
 
-function tooMany(): ApiError {
+function tooManyBatches(): ApiError {
   const message = `The account may have at most ${unfinished_max} batches that have not ended. Wait until one ends, or cancel one.`;
   return new ApiError('rate_limit', message, {
     code: 'batches_limit',

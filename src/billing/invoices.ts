@@ -114,7 +114,7 @@ async function makeInvoice(db: Db, account_id: string, run: Run): Promise<Invoic
       statement,
     });
     const place = { series: run.issuer.series, year, serial, sequence: before.length + 1, through: statement.through };
-    await keep(tx, invoice, { ...place, total: statement.charged, now: run.now });
+    await insertInvoice(tx, invoice, { ...place, total: statement.charged, now: run.now });
     await run.onInvoice?.(tx, invoice, statement.charged, run.now);
     return invoice;
   });
@@ -164,7 +164,7 @@ type Place = {
   now: Date;
 };
 
-async function keep(tx: Queryable, invoice: Invoice, place: Place): Promise<void> {
+async function insertInvoice(tx: Queryable, invoice: Invoice, place: Place): Promise<void> {
   const { series, year, serial, sequence, through, total, now } = place;
   await tx.query(
     `insert into invoices (account_id, month, series, year, serial, number, currency, total, snapshot, issued_at,

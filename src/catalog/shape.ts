@@ -27,7 +27,7 @@ export function misshapes(value: unknown): Misshape[] {
   const by_field = new Map<string, Misshape>();
   for (const error of validate.errors ?? []) {
     if (error.propertyName !== undefined && error.keyword !== 'propertyNames') continue; // told by propertyNames
-    const misshape = tell(error, value);
+    const misshape = misshapeOf(error, value);
     const key = JSON.stringify(misshape.path);
     if (!by_field.has(key)) by_field.set(key, misshape);
   }
@@ -71,7 +71,7 @@ function isCidr(text: string): boolean {
   return isIP(address) !== 0 && ipaddr.isValidCIDR(text);
 }
 
-function tell(error: ErrorObject, root: unknown): Misshape {
+function misshapeOf(error: ErrorObject, root: unknown): Misshape {
   const keys = pointerKeys(error.instancePath);
   const path = pathIn(root, keys);
   const params: Record<string, unknown> = error.params;

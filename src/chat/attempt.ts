@@ -361,7 +361,7 @@ async function relayStream(attempt: RouteAttempt, reply: ChatReply, writer: Stre
     problem = timeouts.timed_out ? lateness(timeouts.timed_out) : String(error);
   }
   if (relay.failure) problem = scrub(`${relay.failure.type}: ${relay.failure.message}`, secrets);
-  keep(relay, outcome);
+  copyResults(relay, outcome);
   outcome.is_complete = relay.is_complete;
   outcome.is_abandoned = timeouts.is_abandoned;
   if (problem === undefined || relay.is_complete || outcome.is_abandoned) return { answered: true };
@@ -434,7 +434,7 @@ function since(outcome: ChatOutcome): number {
 }
 
 /** Copies the results of a response or a stream to the outcome. */
-function keep(answer: AnswerResults, outcome: ChatOutcome): void {
+function copyResults(answer: AnswerResults, outcome: ChatOutcome): void {
   outcome.usage = answer.usage;
   outcome.has_content = answer.has_content;
   outcome.delivered = answer.delivered;
@@ -484,7 +484,7 @@ async function readWhole(attempt: RouteAttempt, reply: ChatReply): Promise<Attem
 function takeAnswer(attempt: RouteAttempt, bytes: Buffer): AttemptResult {
   const { priced, style, outcome } = attempt;
   const answer = renderAnswer(priced.request, style, bytes, renderOptions(attempt));
-  keep(answer, outcome);
+  copyResults(answer, outcome);
   outcome.is_complete = true;
   outcome.first_content_ms ??= since(outcome);
   return attempt.timeouts.is_left ? { answered: true } : { answered: true, whole: answer.bytes };

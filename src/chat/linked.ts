@@ -75,7 +75,7 @@ export async function attemptLinked<Priced extends WithLinks>(
     checkPolicy(links, policy);
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
-    return failed(refused(error));
+    return failed(refusedFailure(error));
   }
   if (policy !== 'fetch') return attempt(priced);
   const files = await fetchAll(parts, priced, linked, route, caller.gone);
@@ -129,7 +129,7 @@ export function checkPolicy(links: readonly BodyLink[], policy: LinkPolicy | 'ow
   throw mistake(unfetched.at, unfetched.kind === 'server' ? 'is not offered with this model' : why, 'link_not_allowed');
 }
 
-function refused(refusal: ApiError): RouteFailure {
+function refusedFailure(refusal: ApiError): RouteFailure {
   return { cause: 'upstream_error', reason: refusal.message, refusal };
 }
 
@@ -149,7 +149,7 @@ async function fetchAll(
   const inlined = links.map(({ url, at }): Link => ({ url, at, inline: { mimeType: '', data: '' } }));
   try {
     const permit = await fetchLinks(parts, caller.account.id, inlined, signal);
-    if (permit instanceof ApiError) return { problem: refused(permit) };
+    if (permit instanceof ApiError) return { problem: refusedFailure(permit) };
     const files = links.map((link, index) => ({ link, file: inlined[index]?.inline ?? { mimeType: '', data: '' } }));
     return { permit, body: withFiles(request.body, files, replaceLink) };
   } catch (error) {

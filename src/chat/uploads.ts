@@ -79,8 +79,8 @@ async function findAll(
   for (const [index, { file_id, at }] of uploads.entries()) {
     if (index === files_max) throw mistake(at, `is one file too many: a request may name ${files_max}`);
     const file = files.get(file_id) ?? (await findFile(db, { account_id, id: file_id }, new Date(clock.now())));
-    if (!file || file.task_id !== null) throw unknown(at);
-    if (caller && !(await reaches(db, caller, file.key_id))) throw unknown(at);
+    if (!file || file.task_id !== null) throw unknownFileAt(at);
+    if (caller && !(await reaches(db, caller, file.key_id))) throw unknownFileAt(at);
     files.set(file_id, file);
     if (file.size_bytes > file_bytes_max) throw mistake(at, `names a file of more than ${file_bytes_max} bytes`);
     left_bytes -= Number(file.size_bytes); // each place has a copy
@@ -91,12 +91,12 @@ async function findAll(
 
 async function readFile({ storage }: UploadParts, file: CallerFile, { at }: Upload): Promise<UploadedFile> {
   const opened = await storage.open(file.storage_key);
-  if (!opened) throw unknown(at);
+  if (!opened) throw unknownFileAt(at);
   const bytes = await readBytes(opened.stream, file_bytes_max);
   const [content_type = ''] = file.content_type.split(';');
   return { content_type, filename: file.filename, bytes };
 }
 
-function unknown(at: string): Error {
+function unknownFileAt(at: string): Error {
   return mistake(at, 'names no file of this account: upload it with POST /v1/files', 'file_not_found');
 }

@@ -43,7 +43,7 @@ async function checkFile(file: string | undefined, is_offline: boolean): Promise
   });
   if (errors.length === 0 && !is_offline) await lookAtBucket(settings, path, { errors, warnings });
   if (typeof in_use === 'string') warnings.push(`the currencies of accounts were not compared: ${in_use}`);
-  return verdict(path, { errors, warnings });
+  return checkResult(path, { errors, warnings });
 }
 
 /** A bucket that refuses is a mistake; one that is away may be back when the service starts. */
@@ -70,10 +70,10 @@ async function lookAtBucket(
 }
 
 async function checkDefault(): Promise<CommandResult> {
-  return verdict('The default catalogue', checkDefaults(adapterFacts(adapters)));
+  return checkResult('The default catalogue', checkDefaults(adapterFacts(adapters)));
 }
 
-function verdict(file: string, { errors, warnings }: { errors: string[]; warnings: string[] }): CommandResult {
+function checkResult(file: string, { errors, warnings }: { errors: string[]; warnings: string[] }): CommandResult {
   const lines = [...errors, ...warnings.map((warning) => `warning: ${warning}`)];
   const ok = errors.length === 0;
   if (ok)

@@ -56,7 +56,7 @@ async function importDocument(noun: string, source: string, options: Options): P
     if (entry && !file.text.has(provider)) file.text.addProvider(provider, entry);
     const change = file.text.putModel(priced, provider);
     const { warnings } = options.write === true ? await file.save() : { warnings: [] };
-    return verdict({ file: file.path, model: priced, change, fields, written: options.write === true, warnings });
+    return importResult({ file: file.path, model: priced, change, fields, written: options.write === true, warnings });
   } catch (error) {
     throw error instanceof DocumentError ? new CommandError(`${source}: ${error.message}`) : error;
   }
@@ -95,7 +95,7 @@ type Verdict = {
   warnings: readonly string[];
 };
 
-function verdict({ file, model, change, fields, written, warnings }: Verdict): CommandResult {
+function importResult({ file, model, change, fields, written, warnings }: Verdict): CommandResult {
   const inputs = model.routes[0]?.options?.['inputs'];
   const targets = isObject(inputs) ? Object.values(inputs).flat() : [];
   const rows = fields.map(({ target, part, field, type, value, name }) => [

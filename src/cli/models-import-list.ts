@@ -71,7 +71,7 @@ async function importList(form: ListForm, source: string | undefined, options: O
   const changes = entries.map((one) => file.text.putModel(one, provider));
   const unpriced = entries.filter(({ price }) => price === undefined).map(({ id }) => id);
   const { warnings } = options.write === true ? await file.save() : { warnings: [] };
-  return verdict({
+  return importResult({
     file,
     changes,
     doubled,
@@ -156,7 +156,7 @@ type Verdict = {
 
 const signs = { added: '+', changed: '~', unchanged: '=' } as const;
 
-function verdict({ file, changes, doubled, left_out, unpriced, written, warnings }: Verdict): CommandResult {
+function importResult({ file, changes, doubled, left_out, unpriced, written, warnings }: Verdict): CommandResult {
   const count = (kind: Change['kind']) => changes.filter((change) => change.kind === kind).length;
   const lines = [
     ...changeLines(changes),

@@ -54,7 +54,7 @@ async function renameOne(app: CommandApp, id: string, text: string, options: Who
   const name = readText(text, 'NAME', name_length_max);
   const { id: account_id } = await requireAccount(app, options.account ?? '');
   const renamed = await renameProject(app.db, { account_id, id, name });
-  if (renamed === 'missing') throw missing(id);
+  if (renamed === 'missing') throw unknownProject(id);
   if (renamed === 'taken') throw taken(name);
   const details = { name, name_before: renamed.before };
   await note(app, { account_id, action: 'project.rename', subject: id, details });
@@ -64,7 +64,7 @@ async function renameOne(app: CommandApp, id: string, text: string, options: Who
 async function archiveOne(app: CommandApp, id: string, options: Whose): Promise<CommandResult> {
   const { id: account_id } = await requireAccount(app, options.account ?? '');
   const archived = await archiveProject(app.db, { account_id, id }, new Date(app.clock.now()));
-  if (archived === 'missing') throw missing(id);
+  if (archived === 'missing') throw unknownProject(id);
   if (archived === 'in_use') throw new CommandError(`Keys of ${id} still work. Move or delete them first.`);
   await note(app, { account_id, action: 'project.archive', subject: id, details: { name: archived.name } });
   return { json: { id, archived: true }, text: `${id} is archived` };
@@ -79,7 +79,7 @@ async function moveOne(app: CommandApp, key_id: string, project_id: string): Pro
     throw new CommandError(
       `${key_id}, or a key of its rotation that still works, is limited to its project. Make a new key in ${project_id}, and delete this one.`,
     );
-  if (!moved) throw missing(project_id);
+  if (!moved) throw unknownProject(project_id);
   await note(app, { account_id, action: 'key.change', subject: key_id, details: { project: project_id } });
   const name = (await projectNames(app.db, account_id)).get(project_id) ?? project_id;
   return {
@@ -98,7 +98,7 @@ async function listAll(app: CommandApp, options: Whose): Promise<CommandResult> 
   return { json: { projects }, text: table([['project', 'name', 'status'], ...rows]) };
 }
 
-function missing(id: string): CommandError {
+function unknownProject(id: string): CommandError {
   return new CommandError(`There is no project "${id}", or it is archived.`);
 }
 

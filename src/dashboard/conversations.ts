@@ -108,7 +108,7 @@ async function save(app: ConversationParts, call: AccountCall) {
   const turns = objectIn(call, 'turns', turns_bytes_max);
   const times = { now: new Date(app.clock.now()), keep_ms: app.catalog.current.settings.content.keep_ms };
   const saved = await savePlayground(app, name, { version, line, turns, file_ids: [...new Set(files)] }, times);
-  if (typeof saved === 'string') throw refusal(saved);
+  if (typeof saved === 'string') throw notStoredError(saved);
   if ('missing' in saved) {
     const message = `${counted(saved.missing.length, 'file')} of it ${saved.missing.length === 1 ? 'is' : 'are'} not here. Send them first.`;
     throw new ApiError('conflict', message, { code: 'files_missing', param: 'files' });
@@ -125,7 +125,7 @@ const delete_conversation = account_endpoint('DELETE', '/conversations/{id}', 'r
 
 async function removeOne(app: ConversationParts, call: AccountCall) {
   const outcome = await deletePlayground(app.db, nameOf(call), new Date(app.clock.now()));
-  if (outcome === 'busy') throw refusal(outcome);
+  if (outcome === 'busy') throw notStoredError(outcome);
   return { status: 200, body: { ok: true } };
 }
 
@@ -151,7 +151,7 @@ async function saveFile(app: ConversationParts, call: AccountCall) {
   const outcome = await savePlaygroundFile(app, name, data, new Date(app.clock.now()));
   if (outcome === 'conversation full')
     throw tooLarge(`The files of a conversation have at most ${megabytes(files_bytes_max)} together.`, 'data');
-  if (outcome !== 'stored') throw refusal(outcome);
+  if (outcome !== 'stored') throw notStoredError(outcome);
   return { status: 200, body: { ok: true } };
 }
 
@@ -244,7 +244,7 @@ function tooLarge(message: string, param: string): ApiError {
   return new ApiError('too_large', message, { param });
 }
 
-function refusal(reason: NotStored): ApiError {
+function notStoredError(reason: NotStored): ApiError {
   switch (reason) {
     case 'off':
       return new ApiError('forbidden', 'You do not keep conversations on the server. Switch that on first.', {

@@ -116,7 +116,7 @@ const rename_passkey = session_endpoint('PATCH', '/dash/passkeys/{id}', 'signed 
   const name = readBodyFields(body).text('name', passkey_name_max);
   const id = idIn(params);
   const before = await renamePasskey(app.db, { user_id: person.user.id, id }, name);
-  if (before === undefined) throw missing();
+  if (before === undefined) throw unknownPasskey();
   await note(app, call, 'passkey.rename', id, { name, name_before: before });
   return { status: 200, body: { ok: true } };
 });
@@ -135,7 +135,7 @@ const remove_passkey = session_endpoint(
       const message = 'This is your last way to sign in. Add another passkey, or connect another service, first.';
       throw new ApiError('conflict', message);
     }
-    if (removed.outcome !== 'done') throw missing();
+    if (removed.outcome !== 'done') throw unknownPasskey();
     await endOtherSessions(app.db, user.id, person.session_id); // the device may be somebody else's now
     await note(app, call, 'passkey.remove', id, { name: removed.name });
     const subject = 'A passkey signs you in to Medley no longer';
@@ -196,10 +196,10 @@ function beginFor(app: Parts, { session_id }: Person, purpose: ChallengePurpose)
 }
 
 function idIn({ id = '' }: SessionCall['params']): string {
-  if (id.includes('\0')) throw missing();
+  if (id.includes('\0')) throw unknownPasskey();
   return id;
 }
 
-function missing(): ApiError {
+function unknownPasskey(): ApiError {
   return new ApiError('not_found', 'There is no such passkey.');
 }

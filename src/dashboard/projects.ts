@@ -56,7 +56,7 @@ export const rename_project = account_endpoint('PATCH', '/projects/{id}', 'keys'
   const name = readBodyFields(call.body).text('name', name_length_max);
   const id = idIn(call);
   const renamed = await renameProject(app.db, { account_id: call.account.id, id, name });
-  if (renamed === 'missing') throw missing();
+  if (renamed === 'missing') throw unknownProject();
   if (renamed === 'taken') throw taken(name);
   await note(app, call, 'project.rename', id, { name, name_before: renamed.before });
   return { status: 200, body: { id, name } };
@@ -66,7 +66,7 @@ export const rename_project = account_endpoint('PATCH', '/projects/{id}', 'keys'
 export const archive_project = account_endpoint('POST', '/projects/{id}/archive', 'keys', async (app, call) => {
   const id = idIn(call);
   const archived = await archiveProject(app.db, { account_id: call.account.id, id }, new Date(app.clock.now()));
-  if (archived === 'missing') throw missing();
+  if (archived === 'missing') throw unknownProject();
   if (archived === 'in_use')
     throw new ApiError('conflict', 'Keys of this project still work. Move or delete them first.');
   await note(app, call, 'project.archive', id, { name: archived.name });
@@ -76,11 +76,11 @@ export const archive_project = account_endpoint('POST', '/projects/{id}/archive'
 function idIn({ params }: AccountCall): string {
   const { id = '' } = params;
   if (id === default_project.id) throw new ApiError('conflict', 'The default project cannot be renamed or archived.');
-  if (id.includes('\0')) throw missing();
+  if (id.includes('\0')) throw unknownProject();
   return id;
 }
 
-function missing(): ApiError {
+function unknownProject(): ApiError {
   return new ApiError('not_found', 'There is no such project, or it is archived.');
 }
 

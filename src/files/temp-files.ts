@@ -30,7 +30,7 @@ export async function withTempFiles<T>(
   let acquiring: Promise<Permit | undefined> | undefined;
   const open = async (spool: Spool) => {
     acquiring ??= limits.temp_files.acquire(account_id, { timeout_ms, signal: call.gone });
-    if (!(await acquiring)) throw tooMany();
+    if (!(await acquiring)) throw tooManyFiles();
     return spool;
   };
   try {
@@ -51,10 +51,10 @@ export async function withTempFiles<T>(
 export function takeTempFiles({ limits }: Pick<TempFileParts, 'limits'>, account_id: string): Permit {
   const permit = limits.temp_files.tryAcquire(account_id);
   if (permit) return permit;
-  throw tooMany();
+  throw tooManyFiles();
 }
 
-function tooMany(): ApiError {
+function tooManyFiles(): ApiError {
   const message = 'Too many requests with files are in progress. Try again when one of them has ended.';
   return new ApiError('rate_limit', message, { headers: { 'retry-after': '1' } });
 }

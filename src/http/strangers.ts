@@ -15,12 +15,12 @@ export function admitStranger<App>(
   if (per_minute_per_address !== undefined) {
     const name = `address ${networkOf(head.address)} ${path}`;
     const taken = address_windows.take('other', name, per_minute_per_address, elapsed_ms());
-    if (!taken.ok) throw tooMany(per_minute_per_address, taken.retry_after_ms);
+    if (!taken.ok) throw tooManyRequests(per_minute_per_address, taken.retry_after_ms);
   }
   admit?.(app, head);
 }
 
-function tooMany(limit: number, retry_after_ms: number): ApiError {
+function tooManyRequests(limit: number, retry_after_ms: number): ApiError {
   const seconds = Math.ceil(retry_after_ms / 1000);
   const message = `Too many requests from this address: at most ${limit} per minute here. Try again in ${seconds} s.`;
   return new ApiError('rate_limit', message, { headers: { 'retry-after': String(seconds) } });

@@ -35,7 +35,7 @@ export function fieldErrors(errors: readonly ErrorObject[], input: unknown, opti
   const by_message = new Map<string, FieldError>();
   for (const error of ordered) {
     if (by_message.size === errors_max) break;
-    const field_error = tell(error, input, options);
+    const field_error = fieldErrorOf(error, input, options);
     by_message.set(field_error.message, field_error);
   }
   return [...by_message.values()];
@@ -52,7 +52,7 @@ function rankOf(keyword: string): number {
   return rank === -1 ? ranks.length : rank;
 }
 
-function tell(error: ErrorObject, input: unknown, options: MessageOptions): FieldError {
+function fieldErrorOf(error: ErrorObject, input: unknown, options: MessageOptions): FieldError {
   const keys = pointerKeys(error.instancePath);
   const name = fieldName(options.prefix, keys, input);
   const described = aboutMember(error, name, options) ?? {

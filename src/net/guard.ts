@@ -229,7 +229,8 @@ type RequestOptions = Limits & { method: string; headers: Record<string, string>
 
 function judge(url: string, rules: AddressRules): URL {
   const problem = checkUserUrl(url, rules);
-  if (problem) throw problem === not_public ? refused() : new GuardError('address_refused', `The address ${problem}`);
+  if (problem)
+    throw problem === not_public ? addressRefused() : new GuardError('address_refused', `The address ${problem}`);
   return new URL(url);
 }
 
@@ -306,7 +307,7 @@ async function reach(resolve: Resolve, target: URL, rules: AddressRules, phase: 
   const socket = await phase.race(dial(addresses, portOf(target), phase));
   if (addressAllowed(socket.remoteAddress ?? '', rules)) return socket;
   socket.destroy();
-  throw refused();
+  throw addressRefused();
 }
 
 function portOf({ port, protocol }: URL): number {
@@ -360,11 +361,11 @@ function proxyError(error: unknown): unknown {
  */
 function allowedOf(name: string, addresses: readonly string[], rules: AddressRules): string[] {
   const allowed = addresses.filter((address) => addressAllowed(address, rules));
-  if (allowed.length === 0 || (allowed.length < addresses.length && !isLocalName(name))) throw refused();
+  if (allowed.length === 0 || (allowed.length < addresses.length && !isLocalName(name))) throw addressRefused();
   return allowed;
 }
 
-function refused(): GuardError {
+function addressRefused(): GuardError {
   return new GuardError(
     'address_refused',
     'The address is private, local or reserved: it must be reachable from the internet.',

@@ -58,7 +58,7 @@ export function openThumbnails({ storage, limits }: Parts): Thumbnails {
       under_way.get(file_key) ??
       makeAll({ storage, processes }, file_key, file)
         .then((outcome) => {
-          if (outcome !== 'made') refuse(refusals, file_key, outcome === 'none' ? refusal_ms : uncertain_ms);
+          if (outcome !== 'made') noteRefusal(refusals, file_key, outcome === 'none' ? refusal_ms : uncertain_ms);
           return outcome;
         })
         .finally(() => under_way.delete(file_key));
@@ -154,7 +154,7 @@ function isRefused(refusals: Map<string, number>, file_key: string): boolean {
   return until_ms > performance.now();
 }
 
-function refuse(refusals: Map<string, number>, file_key: string, for_ms: number): void {
+function noteRefusal(refusals: Map<string, number>, file_key: string, for_ms: number): void {
   refusals.delete(file_key);
   refusals.set(file_key, performance.now() + for_ms);
   for (const oldest of refusals.keys()) if (refusals.size > refusals_max) refusals.delete(oldest);

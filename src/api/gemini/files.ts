@@ -103,7 +103,7 @@ async function download(app: GeminiFileParts, call: Call, file_name: string): Pr
   const { method, headers, request_id } = call;
   const file = await find(app, call, file_name);
   const reply = await serveStored(app.storage, { method, key: file.storage_key, headers, request_id }, 0);
-  if (!reply) throw unknown(file_name);
+  if (!reply) throw unknownFile(file_name);
   const body = reply.stream ?? reply.body;
   return { status: reply.status, headers: reply.headers, ...(body !== undefined && { body }) };
 }
@@ -125,7 +125,7 @@ const delete_file: Endpoint<GeminiFileParts> = {
 
 async function answerDelete(app: GeminiFileParts, call: Call, file_name: string): Promise<Answer> {
   const { account_id, id } = await find(app, call, file_name);
-  if (!(await deleteFile(app, { account_id, id }, new Date(app.clock.now())))) throw unknown(file_name);
+  if (!(await deleteFile(app, { account_id, id }, new Date(app.clock.now())))) throw unknownFile(file_name);
   return { status: 200, body: {} };
 }
 
@@ -159,14 +159,14 @@ async function find({ db, clock }: GeminiFileParts, { caller }: Call, file_name:
     : is_name.test(file_name)
       ? await findUploadByName(db, caller, file_name, now)
       : undefined;
-  if (!file) throw unknown(file_name);
+  if (!file) throw unknownFile(file_name);
   return file;
 }
 
 /** A name of the caller's own choice: up to 40 lower-case letters, digits and dashes, none at its ends. */
 export const is_name = /^[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?$/;
 
-function unknown(file_name: string): ApiError {
+function unknownFile(file_name: string): ApiError {
   const shown = JSON.stringify(`files/${file_name.slice(0, 60)}`);
   return new ApiError('not_found', `There is no file ${shown}.`, { param: 'name', code: 'file_not_found' });
 }

@@ -36,7 +36,7 @@ async function guarded<T>(
   const names = [`device code by ${person.user.id}`, `device code from ${networkOf(address)}`];
   for (const name of names) {
     const wait_ms = await sign_in_backoff.take(name);
-    if (wait_ms > 0) throw tooMany(wait_ms);
+    if (wait_ms > 0) throw tooManyCodes(wait_ms);
   }
   const result = await work();
   if (result === undefined) {
@@ -47,7 +47,7 @@ async function guarded<T>(
   return result;
 }
 
-function tooMany(wait_ms: number): ApiError {
+function tooManyCodes(wait_ms: number): ApiError {
   const seconds = Math.ceil(wait_ms / 1000);
   const headers = { 'retry-after': String(seconds) };
   return new ApiError('rate_limit', `Too many wrong codes. Try again in ${seconds} s.`, { headers });

@@ -75,7 +75,7 @@ export async function takeAttempt(
 
 async function waitFor({ sign_in_backoff }: { sign_in_backoff: Backoff }, name: string): Promise<Attempt> {
   const wait_ms = await sign_in_backoff.take(name);
-  if (wait_ms > 0) throw tooMany(wait_ms);
+  if (wait_ms > 0) throw tooManyTries(wait_ms);
   return {
     end: async (status) => {
       if (status === 400 || status === 401) return;
@@ -88,10 +88,10 @@ async function waitFor({ sign_in_backoff }: { sign_in_backoff: Backoff }, name: 
 
 async function takeWindow({ windows }: { windows: Windows }, name: string, limit: number): Promise<void> {
   const taken = await windows.take('other', name, limit, performance.now());
-  if (!taken.ok) throw tooMany(taken.retry_after_ms);
+  if (!taken.ok) throw tooManyTries(taken.retry_after_ms);
 }
 
-function tooMany(wait_ms: number): ApiError {
+function tooManyTries(wait_ms: number): ApiError {
   const seconds = Math.ceil(wait_ms / 1000);
   const headers = { 'retry-after': String(seconds) };
   return new ApiError('rate_limit', `Too many attempts. Try again in ${seconds} s.`, { headers });
