@@ -6,7 +6,7 @@ import { joinParts, PartMissing } from '../files/assembly.ts';
 import { findFile, keepFile, type CallerFile, type FileProblem } from '../files/files.ts';
 import { withSpool } from '../files/spool.ts';
 import type { TempFileParts } from '../files/temp-files.ts';
-import { findSession, removeParts, type UploadPart, type UploadSession } from '../files/upload-sessions.ts';
+import { findUploadSession, removeParts, type UploadPart, type UploadSession } from '../files/upload-sessions.ts';
 import { megabyte } from '../http/body.ts';
 import { measureFile } from '../http/spooled-form.ts';
 import type { Clock } from '../lib/clock.ts';
@@ -112,7 +112,7 @@ export async function completeSession(
     await removeParts(app, session);
     return file;
   } catch (error) {
-    const now_completed = await findSession(app.db, session);
+    const now_completed = await findUploadSession(app.db, session);
     const file = now_completed && (await fileOf(app, now_completed));
     if (file) return file; // another call was faster
     if (error instanceof PartMissing) throw partMissing();

@@ -11,7 +11,7 @@ import { offerOf, type MappedInput } from '../styles/media-parameters/offer.ts';
 import { mapParameter, type Parameters } from '../styles/media-parameters/parameters.ts';
 import {
   createTask,
-  findModel,
+  findMediaModel,
   priceTaskRequest,
   type CreatedTask,
   type CreateParts,
@@ -141,7 +141,7 @@ function modelOf(
   if (typeof id !== 'string' || id === '') {
     throw new ApiError('invalid_request', 'model is required and must be a string.', { param: 'model' });
   }
-  const model = findModel(app, caller, id);
+  const model = findMediaModel(app, caller, id);
   if (model.kind !== kind || model.output_types.includes('text') !== makes_text) throw wrongKind(model);
   return model;
 }

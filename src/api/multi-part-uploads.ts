@@ -8,7 +8,7 @@ import {
   addPart,
   beginSession,
   cancelSession,
-  findSession,
+  findUploadSession,
   listParts,
   type NewPart,
   type UploadPart,
@@ -271,7 +271,7 @@ async function find({ db }: KeepParts, call: Call): Promise<UploadSession> {
   const { caller, params } = call;
   const session_id = params['id'] ?? '';
   const name = { account_id: caller.account.id, id: session_id };
-  const session = isId('upload', session_id) ? await findSession(db, name) : undefined;
+  const session = isId('upload', session_id) ? await findUploadSession(db, name) : undefined;
   if (session?.kind !== 'parts' || !(await reaches(db, caller, session.key_id))) throw unknownUpload(call);
   return session;
 }

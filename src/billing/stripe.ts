@@ -66,7 +66,7 @@ export async function createCheckout(config: StripeConfig, checkout: Checkout): 
 }
 
 /** Reads a payment page from Stripe: the only source of credits. Throws StripeError. */
-export async function findSession(config: StripeConfig, id: string): Promise<StripeSession> {
+export async function findStripeSession(config: StripeConfig, id: string): Promise<StripeSession> {
   const json = await call(config, 'GET', `/v1/checkout/sessions/${encodeURIComponent(id)}`);
   const { amount_total, client_reference_id, metadata } = json;
   const currency = typeof json['currency'] === 'string' ? json['currency'].toUpperCase() : '';

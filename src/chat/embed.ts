@@ -2,7 +2,7 @@ import type { CatalogHolder } from '../catalog/catalog.ts';
 import type { Route } from '../catalog/model.ts';
 import { embeddings, readEmbeddingRequest, renderEmbeddings, type EmbeddingRequest } from '../styles/embeddings.ts';
 import type { AttemptContext, AttemptResult } from './attempt.ts';
-import { findModel, type PricedRequest } from './priced-request.ts';
+import { findCallModel, type PricedRequest } from './priced-request.ts';
 import {
   attemptWhole,
   plainBody,
@@ -18,7 +18,7 @@ export type PricedEmbeddingRequest = PricedRequest & { request: EmbeddingRequest
 /** Reads a body of POST /v1/embeddings. Throws ApiError: 400 naming the field, 404 for the model. */
 export function priceEmbeddingRequest(catalog: CatalogHolder, call: WholeRequest): PricedEmbeddingRequest {
   const request = readEmbeddingRequest(call.body ?? {});
-  const model = findModel(catalog, call.caller, request.model, 'embedding');
+  const model = findCallModel(catalog, call.caller, request.model, 'embedding');
   const size = { ...request.text_size, images: 0, documents: 0, document_bytes: 0 };
   const { tokens } = request;
   return priceWhole(catalog, call, model, request, { size, more_estimated: tokens, more_counted: tokens });

@@ -10,7 +10,7 @@ import {
 } from '../styles/moderations.ts';
 import type { AttemptContext, AttemptResult } from './attempt.ts';
 import { attemptLinked, linkPolicy, type FetchingParts, type LinkPolicyParts } from './linked.ts';
-import { findModel, type PricedRequest } from './priced-request.ts';
+import { findCallModel, type PricedRequest } from './priced-request.ts';
 import {
   attemptWhole,
   plainBody,
@@ -32,7 +32,7 @@ export function priceModerationRequest(
   call: WholeRequest,
 ): PricedModerationRequest {
   const request = readModerationRequest(call.body ?? {});
-  const model = findModel(catalog, call.caller, request.model, 'moderation');
+  const model = findCallModel(catalog, call.caller, request.model, 'moderation');
   const links = findLinks(request.body);
   judgeLinks(links, addressRules());
   const size = { ...request.text_size, images: request.images, documents: 0, document_bytes: 0 };

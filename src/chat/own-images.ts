@@ -13,7 +13,7 @@ import { allowanceOf } from '../styles/allowed.ts';
 import type { ChatRequest } from '../styles/codec.ts';
 import { offerOf } from '../styles/media-parameters/offer.ts';
 import { image_parameters, mapParameter } from '../styles/media-parameters/parameters.ts';
-import { createTask, findModel, priceTaskRequest, type CreateParts } from '../tasks/create.ts';
+import { createTask, findMediaModel, priceTaskRequest, type CreateParts } from '../tasks/create.ts';
 import { loadTask, type TaskRef } from '../tasks/task.ts';
 import type { UntilFinal } from '../tasks/wait.ts';
 import type { RequestMemory } from './request-memory.ts';
@@ -104,7 +104,7 @@ async function begin(parts: ImageParts, making: Making): Promise<TaskRef> {
     performance.now(),
   );
   if (!taken.ok) throw new ApiError('rate_limit', 'Too many images with this key in the last minute.');
-  const model = findModel(parts, caller, images.settings.model);
+  const model = findMediaModel(parts, caller, images.settings.model);
   const body = {
     model: model.id,
     input: inputOf(model, prompt, images.parameters),

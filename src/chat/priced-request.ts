@@ -264,7 +264,7 @@ function outputMin({ options }: Route, caller_style: CallerCodec, styles: readon
  * The model of this name and kind. Throws ApiError 404, which names the right endpoint for another kind's model, and 403
  * where the key may not use it.
  */
-export function findModel({ current }: CatalogHolder, { key }: Caller, id: string, kind: CallKind): Model {
+export function findCallModel({ current }: CatalogHolder, { key }: Caller, id: string, kind: CallKind): Model {
   const model = modelNamed(current, id, 'model');
   if (model.kind !== kind) throw wrongKind(model);
   checkModelAllowed(current, key, model);

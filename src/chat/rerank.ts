@@ -13,7 +13,7 @@ import {
 } from '../styles/rerank.ts';
 import type { AttemptContext, AttemptResult } from './attempt.ts';
 import type { HostedUses } from './price.ts';
-import { findModel, type PricedRequest } from './priced-request.ts';
+import { findCallModel, type PricedRequest } from './priced-request.ts';
 import {
   attemptWhole,
   plainBody,
@@ -32,7 +32,7 @@ const tokens_per_pair = 8;
 /** Reads a body of POST /v1/rerank. Throws ApiError: 400 naming the field, 404 for the model. */
 export function priceRerankRequest(catalog: CatalogHolder, call: WholeRequest): PricedRerankRequest {
   const request = readRerankRequest(call.body ?? {});
-  const model = findModel(catalog, call.caller, request.model, 'rerank');
+  const model = findCallModel(catalog, call.caller, request.model, 'rerank');
   const { text_size, search_units_most, search_units_counted } = measureRerank(request);
   const size = { ...text_size, images: 0, documents: 0, document_bytes: 0 };
   const around = request.documents.length * tokens_per_pair;

@@ -7,7 +7,7 @@ import { allFeedback, type Feedback } from '../feedback/feedback.ts';
 import { allRefusals, type RefusalRecord } from '../money/refusals.ts';
 import { filtersOf } from '../webhooks/endpoint-fields.ts';
 import { listEndpoints, type WebhookEndpoint } from '../webhooks/endpoints.ts';
-import { CommandError, note, type CommandResult } from './command.ts';
+import { CommandError, auditCommand, type CommandResult } from './command.ts';
 
 /** Writes what is stored of an account to a file that was not there, down to the disk. */
 export async function exportAccount(app: CommandApp, account_id: string, path: string): Promise<CommandResult> {
@@ -38,7 +38,7 @@ export async function exportAccount(app: CommandApp, account_id: string, path: s
   const { response: responses, conversation: conversations, conversation_item: items, chat_content: contents } = counts;
   const { feedback, prompt: prompts, webhook_endpoint: endpoints, refusal: refusals } = counts;
   const details = { responses, conversations, items, contents, feedback, prompts, endpoints, refusals, unreadable };
-  await note(app, { account_id, action: 'account.export', subject: account_id, details });
+  await auditCommand(app, { account_id, action: 'account.export', subject: account_id, details });
   const closed = unreadable === 0 ? '' : `; ${unreadable} of them cannot be read with this MEDLEY_SECRET`;
   return {
     json: { id: account_id, ...details, file: path },

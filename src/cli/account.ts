@@ -26,7 +26,16 @@ import { whileLeased } from '../leases/while-leased.ts';
 import { balanceOf, creditManually, type Balance, type ManualCreditAnswer } from '../money/ledger.ts';
 import { exact, money_max } from '../money/money.ts';
 import { exportAccount } from './account-export.ts';
-import { CommandError, note, readMoney, readText, says, table, withApp, type CommandResult } from './command.ts';
+import {
+  CommandError,
+  auditCommand,
+  readMoney,
+  readText,
+  says,
+  table,
+  withApp,
+  type CommandResult,
+} from './command.ts';
 import { publishTopUp } from '../webhooks/events.ts';
 
 export function accountCommands(account: Command): void {
@@ -92,7 +101,7 @@ async function createOne(
   const initial_credit = readMoney(options.credit ?? '0', '--credit');
   const account = await createAccount(app.db, { name, currency, initial_credit }, new Date(app.clock.now()));
   const details = { name, currency, credit: exact(initial_credit) };
-  await note(app, { account_id: account.id, action: 'account.create', subject: account.id, details });
+  await auditCommand(app, { account_id: account.id, action: 'account.create', subject: account.id, details });
   const json = { ...(await described(app, account)), webhook_secret: account.webhook_secret };
   return { json, text: `${account.id}\nbalance ${json.balance} ${currency}\nwebhook secret ${account.webhook_secret}` };
 }
@@ -167,7 +176,12 @@ async function renameOne(app: CommandApp, account_id: string, text: string): Pro
   const name = readText(text.trim(), 'NAME', name_length_max);
   const { id } = await requireAccount(app, account_id);
   const before = await renameAccount(app.db, id, name);
-  await note(app, { account_id: id, action: 'account.rename', subject: id, details: { name, name_before: before } });
+  await auditCommand(app, {
+    account_id: id,
+    action: 'account.rename',
+    subject: id,
+    details: { name, name_before: before },
+  });
   return { json: { id, name }, text: `${id} is named ${name}` };
 }
 
@@ -175,7 +189,11 @@ async function setStatus(app: CommandApp, id: string, status: Account['status'])
   await requireAccount(app, id);
   await setAccountStatus(app.db, id, status);
   app.notifier.notify(keys_channel, 'all');
-  await note(app, { account_id: id, action: status === 'blocked' ? 'account.block' : 'account.unblock', subject: id });
+  await auditCommand(app, {
+    account_id: id,
+    action: status === 'blocked' ? 'account.block' : 'account.unblock',
+    subject: id,
+  });
   const json = await described(app, await requireAccount(app, id));
   return { json, text: `${id} is ${json.status}` };
 }
@@ -190,7 +208,12 @@ async function keepResponses(app: CommandApp, id: string, word: string): Promise
     await deleteAllBackground(app, id);
     await removePlayground(app.db, { account_id: id });
   }
-  await note(app, { account_id: id, action: 'account.responses', subject: id, details: { responses: word, deleted } });
+  await auditCommand(app, {
+    account_id: id,
+    action: 'account.responses',
+    subject: id,
+    details: { responses: word, deleted },
+  });
   return { json: { id, responses: word, deleted }, text: `responses of ${id} are ${word}; ${deleted} deleted` };
 }
 
@@ -207,7 +230,7 @@ async function deleteOne(app: CommandApp, id: string): Promise<CommandResult> {
       `${undeletable[outcome]} "medley account block ${id}" stops new work, and "medley account responses ${id} off" deletes the responses, conversations and contents of calls that are stored for it.`,
     );
   app.notifier.notify(keys_channel, 'all');
-  await note(app, { account_id: id, action: 'account.delete', subject: id, details: { name, currency } });
+  await auditCommand(app, { account_id: id, action: 'account.delete', subject: id, details: { name, currency } });
   return { json: { id, deleted: true }, text: `${id} is deleted` };
 }
 

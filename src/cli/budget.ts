@@ -18,7 +18,16 @@ import {
 import { budgetsOf } from '../money/ledger.ts';
 import { exact } from '../money/money.ts';
 import { requireAccount } from './account.ts';
-import { CommandError, note, readMoney, readText, says, table, withApp, type CommandResult } from './command.ts';
+import {
+  CommandError,
+  auditCommand,
+  readMoney,
+  readText,
+  says,
+  table,
+  withApp,
+  type CommandResult,
+} from './command.ts';
 
 const name_length_max = 100;
 const alerts_help = 'at which percentages people hear of it: some of 50, 80, 100 with commas, or none';
@@ -91,7 +100,7 @@ async function createOne(app: CommandApp, text: string, options: CreateOptions):
   };
   await set(app, budget, now);
   const details = { name, ...whose, period, amount: exact(amount), is_hard, ...alerts };
-  await note(app, { account_id, action: 'budget.create', subject: budget.id, details });
+  await auditCommand(app, { account_id, action: 'budget.create', subject: budget.id, details });
   return { json: { id: budget.id, ...details }, text: budget.id };
 }
 
@@ -148,7 +157,7 @@ async function changeOne(app: CommandApp, id: string, options: ChangeOptions): P
   const { name, scope, subject, period } = before;
   await set(app, { id, account_id, name, scope, subject, period, amount, is_hard, ...alerts }, now);
   const details = { amount: exact(amount), amount_before: exact(before.amount), is_hard, ...alerts };
-  await note(app, { account_id, action: 'budget.change', subject: id, details });
+  await auditCommand(app, { account_id, action: 'budget.change', subject: id, details });
   return { json: { id, ...details }, text: `${id} is ${exact(amount)}, ${is_hard ? 'hard' : 'soft'}` };
 }
 
@@ -156,7 +165,7 @@ async function removeOne(app: CommandApp, id: string, options: { account?: strin
   const { id: account_id } = await requireAccount(app, options.account ?? '');
   const { name } = await requireBudget(app, account_id, id, new Date(app.clock.now()));
   await removeAccountBudget(app.db, account_id, id);
-  await note(app, { account_id, action: 'budget.remove', subject: id, details: { name } });
+  await auditCommand(app, { account_id, action: 'budget.remove', subject: id, details: { name } });
   return { json: { id, removed: true }, text: `${id} is removed` };
 }
 

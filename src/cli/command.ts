@@ -29,7 +29,7 @@ export async function withEngine<T>(work: (app: App) => Promise<T>): Promise<T> 
 }
 
 /** Writes down what was done here, under the name that the same action has in the dashboard. */
-export function note(
+export function auditCommand(
   { db, clock }: { db: Db; clock: Clock },
   audit_entry: Pick<NewAuditEntry, 'account_id' | 'action' | 'subject' | 'details'>,
 ): Promise<void> {

@@ -22,7 +22,16 @@ import { budgetsOf, setLimit } from '../money/ledger.ts';
 import { personal_data } from '../lib/personal-data.ts';
 import { exact, type Money } from '../money/money.ts';
 import { requireAccount } from './account.ts';
-import { CommandError, note, readMoney, readText, says, table, withApp, type CommandResult } from './command.ts';
+import {
+  CommandError,
+  auditCommand,
+  readMoney,
+  readText,
+  says,
+  table,
+  withApp,
+  type CommandResult,
+} from './command.ts';
 
 export function keyCommands(key: Command): void {
   const create = key
@@ -136,7 +145,7 @@ async function changeRules(app: CommandApp, id: string, options: RuleOptions): P
   const named = names.filter((name) => options[name] !== undefined).map((name) => rule_of[name]);
   await changeKeyRules(app.db, id, rules, named);
   const details = Object.fromEntries(named.map((name) => [name, rules[name]]));
-  await note(app, { account_id: key.account_id, action: 'key.change', subject: id, details });
+  await auditCommand(app, { account_id: key.account_id, action: 'key.change', subject: id, details });
   app.notifier.notify(keys_channel, 'all');
   return { json: { id, ...rulesJson(rules) }, text: `${id}: ${rulesText(rules)}` };
 }
@@ -154,7 +163,7 @@ async function logOne(app: CommandApp, id: string, word: string, options: LogOpt
   if (log_content) await shortenContents(app.db, of_key, log_content);
   const deleted = options.delete ? await deleteContents(app.db, of_key) : 0;
   const details = { log_content, ...(options.delete && { contents_deleted: deleted }) };
-  await note(app, { account_id: key.account_id, action: 'key.change', subject: id, details });
+  await auditCommand(app, { account_id: key.account_id, action: 'key.change', subject: id, details });
   app.notifier.notify(keys_channel, 'all');
   const text = log_content
     ? `contents of ${id} are stored for ${log_content.keep_days} days, without ${withoutText(log_content)}`
@@ -218,7 +227,7 @@ async function createOne(
   const { key, text } = created;
   const { account_id } = key;
   const details = { name, limit: shown(limit_month), project };
-  await note(app, { account_id, action: 'key.create', subject: key.id, details });
+  await auditCommand(app, { account_id, action: 'key.create', subject: key.id, details });
   const json = {
     id: key.id,
     key: text,
@@ -236,7 +245,7 @@ async function deleteOne(app: CommandApp, id: string): Promise<CommandResult> {
   if (!key || !(await deleteKey(app.db, id, new Date(app.clock.now()))))
     throw new CommandError(`There is no key "${id}" to delete.`);
   const { account_id, name } = key;
-  await note(app, { account_id, action: 'key.delete', subject: id, details: { name } });
+  await auditCommand(app, { account_id, action: 'key.delete', subject: id, details: { name } });
   app.notifier.notify(keys_channel, 'all');
   return { json: { id, deleted: true }, text: `${id} is deleted` };
 }
@@ -248,7 +257,7 @@ async function rotateOne(app: CommandApp, id: string, { overlap }: { overlap?: s
   if (!rotated) throw new CommandError(`There is no active key "${id}" to rotate.`);
   const { key, text, old } = rotated;
   const details = { new_key: key.id, overlap_hours: Number(overlap) };
-  await note(app, { account_id: old.account_id, action: 'key.rotate', subject: old.id, details });
+  await auditCommand(app, { account_id: old.account_id, action: 'key.rotate', subject: old.id, details });
   app.notifier.notify(keys_channel, 'all');
   const until = overlap === '0' ? 'no longer works' : `works until ${old.deleted_at?.toISOString()}`;
   return {
@@ -262,7 +271,7 @@ async function limitOne(app: CommandApp, id: string, amount: string): Promise<Co
   const key = await findKey(app.db, id);
   if (!key || !(await setLimit(app.db, id, limit_month))) throw new CommandError(`There is no key "${id}".`);
   const details = { limit: shown(limit_month) };
-  await note(app, { account_id: key.account_id, action: 'key.change', subject: id, details });
+  await auditCommand(app, { account_id: key.account_id, action: 'key.change', subject: id, details });
   const text = limit_month === null ? `${id} has no monthly limit` : `${id} may spend ${exact(limit_month)} in a month`;
   return { json: { id, monthly_limit: shown(limit_month) }, text };
 }

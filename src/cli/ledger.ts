@@ -9,7 +9,7 @@ import { closableBefore, closeLedger, entriesOf, removeClosed, type Closable } f
 import { reconcile } from '../money/reconciliation.ts';
 import { addUpUsage } from '../money/usage.ts';
 import { hasTasksBefore } from '../tasks/list.ts';
-import { CommandError, note, says, withApp, type CommandResult } from './command.ts';
+import { CommandError, auditCommand, says, withApp, type CommandResult } from './command.ts';
 
 export function ledgerCommands(ledger: Command): void {
   const close = ledger
@@ -42,7 +42,11 @@ async function closeMonth(app: CommandApp, month: string, file: string): Promise
   for (const one of closable) {
     const count = counts.get(one.account_id) ?? 0;
     await closeLedger(app.db, one, { month: next, count });
-    await note(app, { account_id: one.account_id, action: 'ledger.close', details: { month, entries: count, file } });
+    await auditCommand(app, {
+      account_id: one.account_id,
+      action: 'ledger.close',
+      details: { month, entries: count, file },
+    });
   }
   const removed = await removeClosed(app.db);
   const exported = [...counts.values()].reduce((sum, count) => sum + count, 0);

@@ -3,7 +3,7 @@ import { findAccount, listAccounts } from '../accounts/accounts.ts';
 import { makeLoginLink } from '../accounts/sign-in/login-links.ts';
 import { firstOperator, ownerOf } from '../accounts/members.ts';
 import type { CommandApp } from '../app/command-app.ts';
-import { CommandError, note, says, withApp, type CommandResult } from './command.ts';
+import { CommandError, auditCommand, says, withApp, type CommandResult } from './command.ts';
 
 export function loginLinkCommand(command: Command): void {
   command.option('--account <account>', 'as the owner of this account instead of as the operator');
@@ -14,7 +14,7 @@ async function makeLink(app: CommandApp, { account }: { account?: string }): Pro
   const now = new Date(app.clock.now());
   const user_id = account === undefined ? await operatorOf(app, now) : await ownerOfAccount(app, account, now);
   const link = await makeLoginLink(app.db, await app.base_url(), user_id, now);
-  await note(app, { account_id: account, action: 'login_link.create', subject: user_id });
+  await auditCommand(app, { account_id: account, action: 'login_link.create', subject: user_id });
   return { json: { link, expires_in: '15m' }, text: link };
 }
 

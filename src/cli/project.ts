@@ -11,7 +11,7 @@ import {
 } from '../accounts/projects.ts';
 import type { CommandApp } from '../app/command-app.ts';
 import { requireAccount } from './account.ts';
-import { CommandError, note, readText, says, table, withApp, type CommandResult } from './command.ts';
+import { CommandError, auditCommand, readText, says, table, withApp, type CommandResult } from './command.ts';
 
 const name_length_max = 100;
 
@@ -46,7 +46,7 @@ async function createOne(app: CommandApp, text: string, options: Whose): Promise
   const project = await createProject(app.db, { account_id, name }, new Date(app.clock.now()));
   if (project === 'taken') throw taken(name);
   if (project === 'full') throw new CommandError('The account has as many projects as it may. Archive one first.');
-  await note(app, { account_id, action: 'project.create', subject: project.id, details: { name } });
+  await auditCommand(app, { account_id, action: 'project.create', subject: project.id, details: { name } });
   return { json: { id: project.id, name, account_id }, text: project.id };
 }
 
@@ -57,7 +57,7 @@ async function renameOne(app: CommandApp, id: string, text: string, options: Who
   if (renamed === 'missing') throw unknownProject(id);
   if (renamed === 'taken') throw taken(name);
   const details = { name, name_before: renamed.before };
-  await note(app, { account_id, action: 'project.rename', subject: id, details });
+  await auditCommand(app, { account_id, action: 'project.rename', subject: id, details });
   return { json: { id, name }, text: `${id} is named ${name}` };
 }
 
@@ -66,7 +66,7 @@ async function archiveOne(app: CommandApp, id: string, options: Whose): Promise<
   const archived = await archiveProject(app.db, { account_id, id }, new Date(app.clock.now()));
   if (archived === 'missing') throw unknownProject(id);
   if (archived === 'in_use') throw new CommandError(`Keys of ${id} still work. Move or delete them first.`);
-  await note(app, { account_id, action: 'project.archive', subject: id, details: { name: archived.name } });
+  await auditCommand(app, { account_id, action: 'project.archive', subject: id, details: { name: archived.name } });
   return { json: { id, archived: true }, text: `${id} is archived` };
 }
 
@@ -80,7 +80,7 @@ async function moveOne(app: CommandApp, key_id: string, project_id: string): Pro
       `${key_id}, or a key of its rotation that still works, is limited to its project. Make a new key in ${project_id}, and delete this one.`,
     );
   if (!moved) throw unknownProject(project_id);
-  await note(app, { account_id, action: 'key.change', subject: key_id, details: { project: project_id } });
+  await auditCommand(app, { account_id, action: 'key.change', subject: key_id, details: { project: project_id } });
   const name = (await projectNames(app.db, account_id)).get(project_id) ?? project_id;
   return {
     json: { id: key_id, project: project_id },

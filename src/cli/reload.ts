@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { reload_channel, reloaded_channel, type ReloadReply } from '../app/channels.ts';
 import type { CommandApp } from '../app/command-app.ts';
-import { CommandError, note, says, withApp, type CommandResult } from './command.ts';
+import { CommandError, auditCommand, says, withApp, type CommandResult } from './command.ts';
 
 export function reloadCommand(command: Command): void {
   says(command, () => withApp(reload));
@@ -26,7 +26,7 @@ async function reload(app: CommandApp): Promise<CommandResult> {
   });
   if (nodes.length === 0) throw new CommandError('No running service answered.');
   const ok = nodes.every((node) => node.ok);
-  await note(app, { action: 'configuration.reload', details: { ok } });
+  await auditCommand(app, { action: 'configuration.reload', details: { ok } });
   return {
     json: { ok, nodes },
     text: nodes.map((node) => `${node.node}: ${node.message}`).join('\n'),

@@ -9,7 +9,16 @@ import { listAttempts, refOf, type Task } from '../tasks/task.ts';
 import { waitingOf, type WaitingPlace } from '../tasks/waiting.ts';
 import { deliveryOfTask, listDeliveryAttempts } from '../webhooks/delivery.ts';
 import { requireAccount as foundAccount } from './account.ts';
-import { CommandError, note, readText, says, table, withApp, withEngine, type CommandResult } from './command.ts';
+import {
+  CommandError,
+  auditCommand,
+  readText,
+  says,
+  table,
+  withApp,
+  withEngine,
+  type CommandResult,
+} from './command.ts';
 
 export function taskCommands(task: Command): void {
   const list = task
@@ -110,7 +119,7 @@ async function failOne(app: FinishParts, id: string, options: { reason?: string 
   if (ended === 'final') throw new CommandError(`${id} is ${task.status} already.`);
   const { account_id, currency } = task;
   const details = { reason, released: exact(task.estimate), currency };
-  await note(app, { account_id, action: 'task.fail', subject: id, details });
+  await auditCommand(app, { account_id, action: 'task.fail', subject: id, details });
   return {
     json: described(await requireTask(app, id)),
     text: `${id} failed, ${details.released} ${currency} released`,

@@ -12,7 +12,7 @@ import { findDelivery } from '../webhooks/delivery.ts';
 import { endpointSecrets, findEndpoint } from '../webhooks/endpoints.ts';
 import { hasSignature } from '../webhooks/sign.ts';
 import { requireAccount as foundAccount } from './account.ts';
-import { CommandError, note, says, withApp, withEngine, type CommandResult } from './command.ts';
+import { CommandError, auditCommand, says, withApp, withEngine, type CommandResult } from './command.ts';
 import {
   headerOf,
   listenResult,
@@ -47,7 +47,7 @@ export function webhookCommands(webhook: Command): void {
 async function rotateSecret(app: CommandApp, options: { account?: string }): Promise<CommandResult> {
   const account = await foundAccount(app, options.account ?? '');
   const webhook_secret = await rotateWebhookSecret(app.db, account.id, new Date(app.clock.now()));
-  await note(app, { account_id: account.id, action: 'webhook_secret.rotate' });
+  await auditCommand(app, { account_id: account.id, action: 'webhook_secret.rotate' });
   return {
     json: { id: account.id, webhook_secret },
     text: `${webhook_secret}\n\nx-service-signature uses it from now on. In webhook-signature the old one also stays valid for 24 hours.`,
@@ -62,7 +62,7 @@ async function resendOne(app: ManualSendParts, id: string): Promise<CommandResul
   if (answer === 'busy')
     throw new CommandError(`${id} is being sent already: its next attempt is due now or in progress.`);
   if (answer === 'disabled') throw new CommandError(`The endpoint of ${id} is disabled or deleted.`);
-  await note(app, { account_id: delivery?.account_id, action: 'webhook.resend', subject: id });
+  await auditCommand(app, { account_id: delivery?.account_id, action: 'webhook.resend', subject: id });
   return { json: { id, state: 'waiting' }, text: `${id} will be sent to ${delivery?.url} again` };
 }
 
@@ -80,7 +80,7 @@ async function testOne(app: ManualSendParts, options: { account?: string; url?: 
     url,
     testBody(account.currency, new Date(app.clock.now())),
   );
-  await note(app, { account_id: account.id, action: 'webhook.test', subject: id, details: { url } });
+  await auditCommand(app, { account_id: account.id, action: 'webhook.test', subject: id, details: { url } });
   const outcome = status === null ? `no response: ${error}` : `answered ${status}`;
   const text = `${delivered ? 'Delivered' : 'Not delivered'}: ${url} ${outcome} after ${duration_ms} ms${answer ? `\n\n${answer}` : ''}`;
   return { json: { id, delivered, status, error, duration_ms, answer }, text, exit_code: delivered ? 0 : 1 };

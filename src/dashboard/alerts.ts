@@ -13,7 +13,7 @@ import type { Windows } from '../limits/window.ts';
 import { checkUserUrl, type AddressRules } from '../net/address.ts';
 import { alertOf } from './billing.ts';
 import { readBodyFields } from './body-fields.ts';
-import { note } from './note.ts';
+import { auditAction } from './audit-action.ts';
 import { account_endpoint } from './page.ts';
 import type { AlertSettingsView, AlertsView, AlertTestView, AlertView, QuietHoursView } from './views/alerts.ts';
 
@@ -80,7 +80,7 @@ export const set_alerts = account_endpoint('PUT', '/alerts', 'webhooks', async (
   const { account, body } = call;
   const settings = readSettings(body, app.addressRules());
   await setSettings(app.db, account.id, settings, new Date(app.clock.now()));
-  await note(app, call, 'alerts.settings', account.id, { ...settings });
+  await auditAction(app, call, 'alerts.settings', account.id, { ...settings });
   return { status: 200, body: await alertsView(app, account) };
 });
 
@@ -149,7 +149,7 @@ function minuteOf(name: string, value: unknown): number {
 export const test_alerts = account_endpoint('POST', '/alerts/test', 'webhooks', async (app, call) => {
   await takeAlertTest(app, call.account.id);
   const view: AlertTestView = await testAccountAlerts(app, call.account);
-  await note(app, call, 'alerts.test', call.account.id);
+  await auditAction(app, call, 'alerts.test', call.account.id);
   return { status: 200, body: view };
 });
 

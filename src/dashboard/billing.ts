@@ -9,7 +9,7 @@ import type { Account } from '../accounts/accounts.ts';
 import { ApiError, invalidField } from '../errors.ts';
 import { balanceOf } from '../money/ledger.ts';
 import { balanceView, exact, million, money_max, parseMoney, type Money } from '../money/money.ts';
-import { note } from './note.ts';
+import { auditAction } from './audit-action.ts';
 import { account_endpoint } from './page.ts';
 import type { BillingView } from './views/billing.ts';
 
@@ -51,7 +51,7 @@ export const set_details = account_endpoint('PUT', '/billing/details', 'billing'
   const { account, body } = call;
   const details = readDetails(body);
   await setDetails(app.db, account.id, details, new Date(app.clock.now()));
-  await note(app, call, 'billing.details', account.id, details);
+  await auditAction(app, call, 'billing.details', account.id, details);
   return { status: 200, body: await billingView(app, account) };
 });
 
@@ -87,7 +87,9 @@ export const set_alert = account_endpoint('PUT', '/billing/alert', 'billing', as
     throw invalidField('threshold', 'threshold must be an amount above zero such as "5.00"; null for no alert.');
   }
   await setThreshold(app.db, account.id, threshold, new Date(app.clock.now()));
-  await note(app, call, 'billing.alert', account.id, { threshold: threshold === null ? null : exact(threshold) });
+  await auditAction(app, call, 'billing.alert', account.id, {
+    threshold: threshold === null ? null : exact(threshold),
+  });
   return { status: 200, body: await billingView(app, account) };
 });
 
@@ -117,7 +119,7 @@ export const top_up = account_endpoint('POST', '/billing/top-up', 'billing', asy
       cancel_url: `${back}?paid=no`,
       idempotency_key: randomUUID(),
     });
-    await note(app, call, 'billing.top_up', id, { amount: exact(amount), currency });
+    await auditAction(app, call, 'billing.top_up', id, { amount: exact(amount), currency });
     return { status: 200, body: { url } };
   } catch (error) {
     if (!(error instanceof StripeError)) throw error;

@@ -25,7 +25,7 @@ import { budgetsOf } from '../money/ledger.ts';
 import { refusedByBudgets } from '../money/refusals.ts';
 import { costView, exact, parseMoney, type Money } from '../money/money.ts';
 import { readBodyFields } from './body-fields.ts';
-import { note } from './note.ts';
+import { auditAction } from './audit-action.ts';
 import { account_endpoint, type AccountCall } from './page.ts';
 import type { BudgetsView, BudgetView } from './views/budgets.ts';
 
@@ -139,7 +139,7 @@ export const create_budget = account_endpoint(
     };
     await set(app, budget, now);
     const { id, account_id: _, amount, ...noted } = budget;
-    await note(app, call, 'budget.create', id, { ...noted, amount: exact(amount) });
+    await auditAction(app, call, 'budget.create', id, { ...noted, amount: exact(amount) });
     return { status: 201, body: { id } };
   },
   { needs_proof: true },
@@ -161,7 +161,7 @@ export const change_budget = account_endpoint(
     const alerts = readAlerts(call.body);
     await set(app, { id, account_id, name, scope, subject, period, amount, is_hard, ...alerts }, now);
     const details = { name, amount: exact(amount), amount_before: exact(before.amount), is_hard, ...alerts };
-    await note(app, call, 'budget.change', id, details);
+    await auditAction(app, call, 'budget.change', id, details);
     return { status: 200, body: { id } };
   },
   { needs_proof: true },
@@ -174,7 +174,7 @@ export const remove_budget = account_endpoint(
   async (app, call) => {
     const { id, name } = await findOwn(app.db, call, new Date(app.clock.now()));
     await removeAccountBudget(app.db, call.account.id, id);
-    await note(app, call, 'budget.remove', id, { name });
+    await auditAction(app, call, 'budget.remove', id, { name });
     return { status: 200, body: { ok: true } };
   },
   { needs_proof: true },

@@ -11,7 +11,7 @@ import { ApiError } from '../errors.ts';
 import type { Clock } from '../lib/clock.ts';
 import { isId } from '../lib/ids.ts';
 import { readBodyFields } from './body-fields.ts';
-import { note } from './note.ts';
+import { auditAction } from './audit-action.ts';
 import { findChat } from './chats.ts';
 import { account_endpoint, session_endpoint, type AccountCall } from './page.ts';
 import type { ChatContentView, ContentAccesses } from './views/activity.ts';
@@ -35,7 +35,7 @@ export const open_content = account_endpoint(
   async (app, call) => {
     await checkSight(app.db, call);
     const view = await readView(app, { account_id: call.account.id, id: call.params['id'] ?? '' });
-    await note(app, call, 'content.read', call.params['id']);
+    await auditAction(app, call, 'content.read', call.params['id']);
     return { status: 200, body: view };
   },
   { limited: 'own' },
@@ -50,7 +50,7 @@ export const delete_content = account_endpoint(
     const { id = '' } = call.params;
     await checkSight(app.db, call);
     if (!(await deleteContent(app.db, call.account.id, id))) throw missing();
-    await note(app, call, 'content.delete', id);
+    await auditAction(app, call, 'content.delete', id);
     return { status: 200, body: { ok: true } };
   },
   { limited: 'own' },
@@ -71,7 +71,7 @@ export const get_contents_jsonl = account_endpoint(
     const keys = await keysInSight(app.db, account.id, scope, query.get('project'));
     const whose = { account_id: account.id, key_id: query.get('key'), keys };
     const { headers, ...file } = contentsFile(app, query, { ...whose, from: 'from', to: 'to' });
-    await note(app, call, 'content.export', undefined, exportDetails(query, scope));
+    await auditAction(app, call, 'content.export', undefined, exportDetails(query, scope));
     return { ...file, headers: { ...headers, 'content-disposition': 'attachment; filename="contents.jsonl"' } };
   },
   { query: filters, limited: 'own' },

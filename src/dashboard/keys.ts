@@ -37,7 +37,7 @@ import { isId } from '../lib/ids.ts';
 import { budgetsOf, nextMonth, setLimit, type Budget } from '../money/ledger.ts';
 import { costView, exact, parseMoney, type Money } from '../money/money.ts';
 import { readBodyFields } from './body-fields.ts';
-import { note } from './note.ts';
+import { auditAction } from './audit-action.ts';
 import { account_endpoint, type AccountCall } from './page.ts';
 import { projectsInSight, seesKey, seesProject, type ProjectScope } from '../accounts/project-scope.ts';
 import type { KeyPageView, KeysView, KeyView, NewKeyView } from './views/keys.ts';
@@ -186,7 +186,7 @@ export const create_key = account_endpoint(
     const created = await createKeyIn(app.db, project, new_key, now);
     if (!created) throw noProject();
     const limit = limitText(limit_month);
-    await note(app, call, 'key.create', created.key.id, { name, limit, project, ...rulesNote(no_rules, rules) });
+    await auditAction(app, call, 'key.create', created.key.id, { name, limit, project, ...rulesNote(no_rules, rules) });
     return secretAnswer(app, call, created.key, created.text);
   },
   { needs_proof: true, limited: 'own' },
@@ -217,7 +217,7 @@ export const change_key = account_endpoint(
     const contents_deleted = deletes ? await deleteContents(app.db, contentsOf(key)) : undefined;
     if (rules.log_content && named.includes('log_content'))
       await shortenContents(app.db, contentsOf(key), rules.log_content);
-    await note(app, call, 'key.change', key.id, {
+    await auditAction(app, call, 'key.change', key.id, {
       ...(name !== undefined && { name, name_before: key.name }),
       ...(limit_month !== undefined && { limit: limitText(limit_month) }),
       ...(project_id !== undefined && { project: project_id }),
@@ -263,7 +263,7 @@ export const rotate_key = account_endpoint(
     const how = { overlap_ms: hours * hour_ms, limits: call.scope !== undefined, member_id: memberOf(call.person) };
     const rotated = await rotateKey(app.db, id, how, new Date(app.clock.now()));
     if (!rotated) throw new ApiError('conflict', 'This key is deleted, or has been rotated.');
-    await note(app, call, 'key.rotate', id, { new_key: rotated.key.id, overlap_hours: hours });
+    await auditAction(app, call, 'key.rotate', id, { new_key: rotated.key.id, overlap_hours: hours });
     app.notifier.notify(keys_channel, 'all');
     return secretAnswer(app, call, rotated.key, rotated.text);
   },
@@ -279,7 +279,7 @@ export const delete_key = account_endpoint(
     const { id, name } = await findOwn(app.db, call);
     if (!(await deleteKey(app.db, id, new Date(app.clock.now()))))
       throw new ApiError('conflict', 'This key is deleted.');
-    await note(app, call, 'key.delete', id, { name });
+    await auditAction(app, call, 'key.delete', id, { name });
     app.notifier.notify(keys_channel, 'all');
     return { status: 200, body: { ok: true } };
   },

@@ -25,7 +25,7 @@ import { ApiError, invalidField } from '../errors.ts';
 import type { SessionCall } from '../http/endpoint.ts';
 import type { Clock } from '../lib/clock.ts';
 import { readBodyFields } from './body-fields.ts';
-import { note } from './note.ts';
+import { auditAction } from './audit-action.ts';
 import { session_endpoint } from './page.ts';
 import { tellByMail } from './sign-in/security-mail.ts';
 import { usableWays } from './sign-in/sign-ins.ts';
@@ -98,7 +98,7 @@ const add_passkey = session_endpoint(
     const added = await addPasskey(app.db, passkey, challenge, now);
     if (added.outcome !== 'done') throw notAdded(added.outcome);
     await noteTwoFactors(app.db, person.session_id);
-    await note(app, call, 'passkey.add', added.id, { name });
+    await auditAction(app, call, 'passkey.add', added.id, { name });
     tellByMail(app, user, { subject: 'A passkey signs you in to Medley from now on', now, address });
     return { status: 201, body: { id: added.id } };
   },
@@ -117,7 +117,7 @@ const rename_passkey = session_endpoint('PATCH', '/dash/passkeys/{id}', 'signed 
   const id = idIn(params);
   const before = await renamePasskey(app.db, { user_id: person.user.id, id }, name);
   if (before === undefined) throw unknownPasskey();
-  await note(app, call, 'passkey.rename', id, { name, name_before: before });
+  await auditAction(app, call, 'passkey.rename', id, { name, name_before: before });
   return { status: 200, body: { ok: true } };
 });
 
@@ -137,7 +137,7 @@ const remove_passkey = session_endpoint(
     }
     if (removed.outcome !== 'done') throw unknownPasskey();
     await endOtherSessions(app.db, user.id, person.session_id); // the device may be somebody else's now
-    await note(app, call, 'passkey.remove', id, { name: removed.name });
+    await auditAction(app, call, 'passkey.remove', id, { name: removed.name });
     const subject = 'A passkey signs you in to Medley no longer';
     tellByMail(app, user, { subject, now: new Date(app.clock.now()), address });
     return { status: 200, body: { ok: true } };

@@ -7,7 +7,7 @@ import type { Answer } from '../http/endpoint.ts';
 import { costView } from '../money/money.ts';
 import { usageOf } from '../money/usage.ts';
 import { readBodyFields } from './body-fields.ts';
-import { note } from './note.ts';
+import { auditAction } from './audit-action.ts';
 import { account_endpoint, type AccountCall } from './page.ts';
 import { seesProject } from '../accounts/project-scope.ts';
 import type { ProjectsView, ProjectView } from './views/keys.ts';
@@ -48,7 +48,7 @@ export const create_project = account_endpoint('POST', '/projects', 'keys', asyn
   const project = await createProject(app.db, { account_id: call.account.id, name }, new Date(app.clock.now()));
   if (project === 'taken') throw taken(name);
   if (project === 'full') throw invalidField('name', 'The account has as many projects as it may. Archive one first.');
-  await note(app, call, 'project.create', project.id, { name });
+  await auditAction(app, call, 'project.create', project.id, { name });
   return { status: 201, body: { id: project.id, name } };
 });
 
@@ -58,7 +58,7 @@ export const rename_project = account_endpoint('PATCH', '/projects/{id}', 'keys'
   const renamed = await renameProject(app.db, { account_id: call.account.id, id, name });
   if (renamed === 'missing') throw unknownProject();
   if (renamed === 'taken') throw taken(name);
-  await note(app, call, 'project.rename', id, { name, name_before: renamed.before });
+  await auditAction(app, call, 'project.rename', id, { name, name_before: renamed.before });
   return { status: 200, body: { id, name } };
 });
 
@@ -69,7 +69,7 @@ export const archive_project = account_endpoint('POST', '/projects/{id}/archive'
   if (archived === 'missing') throw unknownProject();
   if (archived === 'in_use')
     throw new ApiError('conflict', 'Keys of this project still work. Move or delete them first.');
-  await note(app, call, 'project.archive', id, { name: archived.name });
+  await auditAction(app, call, 'project.archive', id, { name: archived.name });
   return { status: 200, body: { ok: true } };
 });
 

@@ -1,4 +1,4 @@
-import { rateOf, shippedEntry } from '../catalog/added/part.ts';
+import { listCurrencyRate, shippedEntry } from '../catalog/added/part.ts';
 import type { AddedProvider } from '../catalog/added/rows.ts';
 import { defaultModels } from '../catalog/default.ts';
 import { knownPresets } from '../catalog/presets.ts';
@@ -70,7 +70,7 @@ export function priceViews(rows: readonly PriceEntry[] | undefined, currency: st
 
 /** Amount of US dollars that one unit of the base currency is; null if none of them counts here. */
 export function usdRate({ currencies }: Pick<Settings, 'currencies'>): string | null {
-  return rateOf({ currencies: Object.fromEntries(currencies) }) ?? null;
+  return listCurrencyRate({ currencies: Object.fromEntries(currencies) }) ?? null;
 }
 
 /** The 404 for a provider that was not added here. To be thrown. */

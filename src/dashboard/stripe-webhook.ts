@@ -4,7 +4,7 @@ import type { Db } from '../db/database.ts';
 import { findAccount } from '../accounts/accounts.ts';
 import { audit } from '../accounts/audit.ts';
 import type { Answer, Endpoint, PublicCall, RequestHead } from '../http/endpoint.ts';
-import { findSession, paidSessionId, readEvent, StripeError, type StripeSession } from '../billing/stripe.ts';
+import { findStripeSession, paidSessionId, readEvent, StripeError, type StripeSession } from '../billing/stripe.ts';
 import type { StripeConfig, Config } from '../config.ts';
 import { ApiError } from '../errors.ts';
 import { assert } from '../lib/assert.ts';
@@ -72,7 +72,7 @@ async function handleEvent(app: Parts, { body_bytes, headers }: PublicCall): Pro
 /** An answer of 503 makes Stripe tell again, for three days. */
 async function sessionOf({ log }: Parts, stripe: StripeConfig, id: string): Promise<StripeSession> {
   try {
-    return await findSession(stripe, id);
+    return await findStripeSession(stripe, id);
   } catch (error) {
     if (!(error instanceof StripeError)) throw error;
     log.error({ session_id: id, reason: error.message }, 'a payment could not be looked up');

@@ -19,7 +19,7 @@ import type { Clock } from '../lib/clock.ts';
 import { ApiError, invalidField } from '../errors.ts';
 import { keysOfMember } from '../money/ledger.ts';
 import { readBodyFields } from './body-fields.ts';
-import { note } from './note.ts';
+import { auditAction } from './audit-action.ts';
 import { account_endpoint, type AccountCall } from './page.ts';
 import type { InvitedView, KeyOutsideView, MemberChangedView, MemberView, TeamView } from './views/settings.ts';
 
@@ -61,7 +61,7 @@ function linkOf({ base_url }: { base_url(): string }, id: string): string {
 export const rename_account = account_endpoint('PUT', '/name', 'members', async (app, call) => {
   const name = readBodyFields(call.body).text('name', 200);
   const before = await renameAccount(app.db, call.account.id, name);
-  await note(app, call, 'account.rename', call.account.id, { name, name_before: before });
+  await auditAction(app, call, 'account.rename', call.account.id, { name, name_before: before });
   return { status: 200, body: { name } };
 });
 
@@ -77,7 +77,7 @@ export const require_second_factor = account_endpoint(
     if (is_required && !person.has_two_factors)
       throw new ApiError('conflict', 'Turn on your own second factor first, in Settings, Security.');
     await requireSecondFactor(app.db, account.id, is_required);
-    await note(app, call, 'account.require_second_factor', account.id, { required: is_required });
+    await auditAction(app, call, 'account.require_second_factor', account.id, { required: is_required });
     return { status: 200, body: { ok: true } };
   },
   { needs_proof: true },
@@ -95,7 +95,7 @@ export const change_member = account_endpoint(
     if (role === undefined && projects === undefined) throw invalidField('role', 'Send a role, or projects.');
     const user_id = params['user'] ?? '';
     const before = done(await changeMember(app.db, { account_id: account.id, user_id }, { role, projects }));
-    await note(app, call, 'member.change', user_id, {
+    await auditAction(app, call, 'member.change', user_id, {
       ...(role !== undefined && { role, role_before: before.role }),
       ...(projects !== undefined && { projects: shownIds(projects), projects_before: shownIds(before.projects) }),
     });
@@ -114,7 +114,7 @@ export const remove_member = account_endpoint(
     const { account, params } = call;
     const user_id = params['user'] ?? '';
     const before = done(await changeMember(app.db, { account_id: account.id, user_id }, undefined));
-    await note(app, call, 'member.remove', user_id, { role_before: before.role });
+    await auditAction(app, call, 'member.remove', user_id, { role_before: before.role });
     const keys_outside = await keysOutside(app, account.id, { user_id, projects: [] });
     return { status: 200, body: { keys_outside } satisfies MemberChangedView };
   },
@@ -202,7 +202,7 @@ export const create_invitation = account_endpoint(
     if (invited === 'member') throw new ApiError('conflict', `${email} is a member already.`, { param: 'email' });
     if (invited === 'too_many') throw tooMany();
     if (invited === 'no_owner') throw new ApiError('forbidden', 'You are no owner of this account any more.');
-    await note(app, call, 'invitation.create', undefined, {
+    await auditAction(app, call, 'invitation.create', undefined, {
       email,
       role,
       ...(projects && { projects: shownIds(projects) }),
@@ -233,7 +233,7 @@ export const withdraw_invitation = account_endpoint(
     const { id = '' } = call.params;
     const email = id.includes('\0') ? undefined : await withdrawInvitation(app.db, call.account.id, id);
     if (email === undefined) throw new ApiError('not_found', 'There is no such invitation.');
-    await note(app, call, 'invitation.withdraw', undefined, { email });
+    await auditAction(app, call, 'invitation.withdraw', undefined, { email });
     return { status: 200, body: { ok: true } };
   },
 );

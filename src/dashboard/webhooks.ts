@@ -20,7 +20,7 @@ import {
 import { overlapEnd, secretsAt, shownHeaders } from '../webhooks/sign.ts';
 import { renderDelivery, renderAttempt } from './deliveries.ts';
 import { readBodyFields } from './body-fields.ts';
-import { note } from './note.ts';
+import { auditAction } from './audit-action.ts';
 import { account_endpoint, type AccountCall } from './page.ts';
 import type { Page } from './views/activity.ts';
 import type { DeliveryDetailView, DeliveryLineView, SecretView, TestSentView, WebhooksView } from './views/webhooks.ts';
@@ -40,7 +40,7 @@ export const reveal_secret = account_endpoint(
   '/webhooks/secret',
   'webhooks',
   async (app, call) => {
-    await note(app, call, 'webhook_secret.reveal');
+    await auditAction(app, call, 'webhook_secret.reveal');
     return secretAnswer(app, call.account);
   },
   { needs_proof: true },
@@ -54,7 +54,7 @@ export const rotate_secret = account_endpoint(
   async (app, call) => {
     const { id } = call.account;
     await rotateWebhookSecret(app.db, id, new Date(app.clock.now()));
-    await note(app, call, 'webhook_secret.rotate');
+    await auditAction(app, call, 'webhook_secret.rotate');
     const account = await findAccount(app.db, id);
     if (!account) throw new Error(`the account ${id} is gone`);
     return secretAnswer(app, account);
@@ -79,7 +79,7 @@ export const send_test = account_endpoint('POST', '/webhooks/test', 'webhooks', 
   const payload = testBody(account.currency, new Date(app.clock.now()));
   const sent = await sendTest(app, account, url, payload);
   const { id, delivered, status, error, duration_ms, answer, headers } = sent;
-  await note(app, call, 'webhook.test', id, { url });
+  await auditAction(app, call, 'webhook.test', id, { url });
   const view: TestSentView = { id, delivered, status, error, duration_ms, answer, headers };
   return { status: 200, body: view };
 });
@@ -155,7 +155,7 @@ export const resend_delivery = account_endpoint('POST', '/deliveries/{id}/resend
   if (answer === 'disabled') {
     throw new ApiError('conflict', 'Its endpoint is disabled or deleted. Enable it, then send it again.');
   }
-  await note(app, call, 'webhook.resend', delivery.id);
+  await auditAction(app, call, 'webhook.resend', delivery.id);
   return { status: 202, body: { ok: true } };
 });
 

@@ -20,7 +20,7 @@ import {
   findPostmaster,
   readServerNote,
   removeSocketFolder,
-  startServer,
+  startPostgres,
   type Server,
 } from './server.ts';
 
@@ -165,7 +165,7 @@ class Supervisor implements EmbeddedPostgres {
     const adopted = await adoptServer(this.#cluster);
     this.#adopted = adopted !== undefined;
     if (adopted) this.#cluster.log(`PostgreSQL (process ${adopted.pid}) of an earlier start taken over`);
-    this.#use(adopted ?? (await startServer(this.#cluster)));
+    this.#use(adopted ?? (await startPostgres(this.#cluster)));
     removeOldCopies(this.#cluster.home, this.#cluster.binaries);
   }
 
@@ -203,7 +203,7 @@ class Supervisor implements EmbeddedPostgres {
     this.#cluster.log(`PostgreSQL ended unexpectedly (${how}); starting it again`);
     for (let attempt = 0; !this.#stopping.signal.aborted; attempt++) {
       try {
-        const server = await startServer(this.#cluster, this.#running().endpoint);
+        const server = await startPostgres(this.#cluster, this.#running().endpoint);
         this.#cluster.log(`PostgreSQL runs again (process ${server.pid})`);
         return this.#use(server);
       } catch (error) {

@@ -96,7 +96,7 @@ export async function adoptServer(cluster: ServerCluster): Promise<Server | unde
  * Starts a postmaster and waits until it accepts connections, at `address` if the service's clients
  * know one already. Throws EmbeddedError.
  */
-export async function startServer(cluster: ServerCluster, address?: Endpoint): Promise<Server> {
+export async function startPostgres(cluster: ServerCluster, address?: Endpoint): Promise<Server> {
   const endpoint = address ?? (await chooseEndpoint(cluster));
   for (let attempt = 0; ; attempt++) {
     try {

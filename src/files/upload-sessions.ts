@@ -61,13 +61,16 @@ export async function beginSession(
   );
   const outcome = rows[0]?.outcome;
   if (outcome !== undefined && outcome !== 'added') return outcome;
-  const begun = await findSession(db, name);
+  const begun = await findUploadSession(db, name);
   if (!begun) throw new Error('a session is not there that has just begun');
   return begun;
 }
 
 /** Returns a session in any state, until some time after its end. */
-export async function findSession(db: Queryable, { account_id, id }: SessionName): Promise<UploadSession | undefined> {
+export async function findUploadSession(
+  db: Queryable,
+  { account_id, id }: SessionName,
+): Promise<UploadSession | undefined> {
   const rows = await db.query<UploadSession>(
     `select ${columns} from upload_sessions where account_id = $1 and id = $2`,
     [account_id, id],
@@ -108,7 +111,7 @@ export async function addPart(
     [account_id, session_id],
   );
   if (!begun) {
-    const current = await findSession(db, session);
+    const current = await findUploadSession(db, session);
     const outcome = current?.state === 'pending' ? 'too_many' : 'ended';
     return { outcome, received_bytes: current?.received_bytes ?? 0n };
   }
@@ -150,7 +153,7 @@ export async function cancelSession(parts: FilesParts, name: SessionName): Promi
       returning ${columns}`,
     [name.account_id, name.id],
   );
-  if (!rows[0]) return findSession(parts.db, name);
+  if (!rows[0]) return findUploadSession(parts.db, name);
   await removeParts(parts, name);
   return rows[0];
 }

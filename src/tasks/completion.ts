@@ -46,7 +46,7 @@ export async function end(
  * A run is over: its files are kept and measured and the task succeeds, or it fails. Else nothing is
  * decided, since the run is paid: `unstored` if our storage failed, `unfetched` if a result link did.
  */
-export async function settle(
+export async function settleRun(
   parts: EndingParts,
   task: Task,
   attempt: AttemptClaim & Origin & { cost: readonly CostRow[] },

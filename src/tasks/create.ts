@@ -69,7 +69,7 @@ export async function priceTaskRequest(
 ): Promise<PricedTaskRequest> {
   checkFields(body);
   const metadata = readMetadata(body['metadata']);
-  const model = findModel(parts, caller, body['model']);
+  const model = findMediaModel(parts, caller, body['model']);
   const checked = model.validateInput(body['input']);
   if (!checked.ok) {
     const [first] = checked.errors;
@@ -136,7 +136,7 @@ export function readMetadata(value: unknown): Record<string, string> {
  * The media model of this name. Throws ApiError 404, which names the right endpoint for another kind's model, and 403 where
  * the key may not use it.
  */
-export function findModel({ catalog }: { catalog: CatalogHolder }, { key }: Caller, id: unknown): Model {
+export function findMediaModel({ catalog }: { catalog: CatalogHolder }, { key }: Caller, id: unknown): Model {
   const model = modelNamed(catalog.current, String(id), 'model');
   if (!isMediaKind(model.kind)) throw wrongKind(model);
   checkModelAllowed(catalog.current, key, model);

@@ -5,7 +5,7 @@ import { failpoint } from '../lib/failpoint.ts';
 import { withoutWords } from '../lib/without-words.ts';
 import { NotStarted, type Json, type Provider, type RunState } from '../providers/provider.ts';
 import { acceptAttempt, closeAttempt, listAbandoned, loadAtWork, routeOf, setStopped } from './attempts.ts';
-import { end, failure, giveUp, outOfReach, settle, type EndingParts } from './completion.ts';
+import { end, failure, giveUp, outOfReach, settleRun, type EndingParts } from './completion.ts';
 import { stopAttempt, storage_pause_ms, attempts_max, refusalOf, troubleOf, type RunParts } from './run.ts';
 import { inTraceOf } from '../tracing/tracer.ts';
 import { clientSpan } from './trace.ts';
@@ -57,7 +57,7 @@ async function pollUpstream(
   await failpoint('task.polled');
   if (state instanceof NotStarted) return dropped(parts, accepted, state);
   if (state?.phase === 'done' || state?.phase === 'failed') {
-    const settled = await settle(parts, task, { ...attempt, cost: route.cost, stopped }, state, new Date(now_ms));
+    const settled = await settleRun(parts, task, { ...attempt, cost: route.cost, stopped }, state, new Date(now_ms));
     if (settled === 'unfetched') return fetchAgain(parts, accepted, stopped);
     return settled === 'done' ? 'done' : { again_after_ms: storage_pause_ms };
   }

@@ -18,7 +18,7 @@ import {
   routeOf,
   type AttemptClaim,
 } from './attempts.ts';
-import { end, failure, giveUp, giveUpWaiting, outOfReach, settle, type EndingParts } from './completion.ts';
+import { end, failure, giveUp, giveUpWaiting, outOfReach, settleRun, type EndingParts } from './completion.ts';
 import { runRequest, stopOrphan, storage_pause_ms, attempts_max, refusalOf, troubleOf, type RunParts } from './run.ts';
 import { withInput, type PreparedInput, type RunMediaParts } from './run-media.ts';
 import { inSpan, inTraceOf } from '../tracing/tracer.ts';
@@ -252,7 +252,7 @@ async function settleAtOnce(
   const begun_at_ms = performance.now();
   for (let pause_ms = result_pause_ms; ; pause_ms = Math.min(2 * pause_ms, storage_pause_ms)) {
     const files_from = { ...attempt, provider: attempt.route.provider, cost: attempt.route.cost, stopped };
-    const settled = await settle(parts, task, files_from, state, submitted_at);
+    const settled = await settleRun(parts, task, files_from, state, submitted_at);
     if (settled === 'done') return 'done';
     if (attempt.provider.idempotent && (settled === 'unstored' || stopped.aborted))
       return { again_after_ms: storage_pause_ms };

@@ -20,7 +20,7 @@ import { nothing, whyNot, type TestCall, type TestCallJob } from './run.ts';
 const answer_bytes_max = 16_777_216;
 
 /** Asks a model that answers at once, once. */
-export async function runCall(job: TestCallJob): Promise<TestCall> {
+export async function runTestCall(job: TestCallJob): Promise<TestCall> {
   const provider = job.adapter.openChat?.(job.provider, { guard: openGuard(), prober: job.prober });
   if (!provider) throw new TestCallError(`The adapter ${job.provider.adapter} does not support ${job.model.kind}.`);
   const begun_at_ms = performance.now();

@@ -2,7 +2,7 @@ import { isMediaKind, type Model, type ProviderConfig, type Route, type Settings
 import { newId } from '../lib/ids.ts';
 import { adapters } from '../providers/index.ts';
 import type { Prober } from '../storage/probe.ts';
-import { runCall } from './call.ts';
+import { runTestCall } from './call.ts';
 import { TestCallError, type TestCallPlan } from './plan.ts';
 import { runTask, type TestCall } from './run.ts';
 
@@ -22,5 +22,5 @@ export async function testRoute(
   if (!adapter) throw new TestCallError(`There is no adapter ${provider.adapter}.`);
   const { input, sent, currency } = plan;
   const job = { model, route, provider, adapter, prober, input, sent, currency, task_id: newId('task') };
-  return isMediaKind(model.kind) ? runTask(job) : runCall(job);
+  return isMediaKind(model.kind) ? runTask(job) : runTestCall(job);
 }

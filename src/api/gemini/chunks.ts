@@ -5,7 +5,13 @@ import type { Caller } from '../../accounts/authenticate.ts';
 import { ApiError } from '../../errors.ts';
 import { withSpool, type Spool } from '../../files/spool.ts';
 import { takeTempFiles } from '../../files/temp-files.ts';
-import { addPart, cancelSession, findSession, listParts, type UploadSession } from '../../files/upload-sessions.ts';
+import {
+  addPart,
+  cancelSession,
+  findUploadSession,
+  listParts,
+  type UploadSession,
+} from '../../files/upload-sessions.ts';
 import { BodyBroken } from '../../http/arriving.ts';
 import type { StreamLimits } from '../../http/body-stream.ts';
 import type { Answer, PublicCall } from '../../http/endpoint.ts';
@@ -72,7 +78,7 @@ async function whole(app: ChunkParts, session: UploadSession, work: Promise<Answ
   try {
     return await work;
   } catch (error) {
-    const current = await findSession(app.db, session);
+    const current = await findUploadSession(app.db, session);
     if (current?.state === 'completed') return answerState(app, current); // by another request
     if (!(error instanceof ApiError) || ![409, 413, 422].includes(error.status)) throw error;
     await cancelSession(app, session);
@@ -101,7 +107,7 @@ async function receive(
     const parts = await listParts(app.db, session);
     if (parts.length === 0) throw new ApiError('invalid_input', 'file is empty.', { param: 'file' });
     await completeSession(app, caller, { session, parts, field: 'file' });
-    return answerState(app, (await findSession(app.db, session)) ?? session);
+    return answerState(app, (await findUploadSession(app.db, session)) ?? session);
   } finally {
     permit.release();
   }

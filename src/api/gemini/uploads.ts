@@ -6,7 +6,7 @@ import type { CallerFile } from '../../files/files.ts';
 import { takeTempFiles } from '../../files/temp-files.ts';
 import { withSpool } from '../../files/spool.ts';
 import { isUploadAddress, uploadAddress, upload_path } from '../../files/upload-address.ts';
-import { beginSession, findSession, type SessionName, type UploadSession } from '../../files/upload-sessions.ts';
+import { beginSession, findUploadSession, type SessionName, type UploadSession } from '../../files/upload-sessions.ts';
 import type { Answer, Call, Endpoint, PublicCall, RequestHead } from '../../http/endpoint.ts';
 import { plainName } from '../../http/form.ts';
 import { parseJsonObject } from '../../http/json.ts';
@@ -282,7 +282,7 @@ const continue_upload: Endpoint<Parts> = {
     if (!isUploadAddress(app.secret, nameIn(head), head.query.get('sig'))) throw unknownUpload();
   },
   handle: async (app, call) => {
-    const session = await findSession(app.db, nameIn(call));
+    const session = await findUploadSession(app.db, nameIn(call));
     if (session?.kind !== 'chunks') throw unknownUpload();
     const caller = await ownerOf(app, call, session);
     return continueSession(app, call, caller, session);

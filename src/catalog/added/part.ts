@@ -176,7 +176,7 @@ export function modelOf(
 ): ModelEntry | string {
   const listed = row.shipped === null ? row.entry : shippedEntry(row.shipped, provider);
   if (!listed) return `${row.shipped} is not in the default catalogue of this version.`;
-  const rate = rateOf(file);
+  const rate = listCurrencyRate(file);
   const margin = row.margin ?? provider.margin;
   const price =
     row.price ?? (rate === undefined ? undefined : (listed.price ?? []).map((each) => priced(each, margin, rate)));
@@ -215,7 +215,9 @@ export function shippedEntry(id: string, { preset }: Pick<AddedProvider, 'preset
 }
 
 /** Amount of the list currency that one unit of the base currency is; undefined if it is none of the file's. */
-export function rateOf({ currencies = default_currencies }: Pick<CatalogFile, 'currencies'>): string | undefined {
+export function listCurrencyRate({
+  currencies = default_currencies,
+}: Pick<CatalogFile, 'currencies'>): string | undefined {
   return Object.entries<string>(currencies).find(([code]) => code === list_currency)?.[1];
 }
 

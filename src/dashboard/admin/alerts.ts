@@ -2,7 +2,7 @@ import { listAlerts } from '../../alerts/alert.ts';
 import { operators_key, reachOf } from '../../alerts/reach.ts';
 import { testOperatorAlerts } from '../../alerts/test-notice.ts';
 import { renderAlert, renderQuiet, takeAlertTest } from '../alerts.ts';
-import { note } from '../note.ts';
+import { auditAction } from '../audit-action.ts';
 import { session_endpoint } from '../page.ts';
 import type { AdminAlerts, AlertTestView } from '../views/alerts.ts';
 
@@ -25,6 +25,6 @@ export const admin_alerts = session_endpoint('GET', '/dash/admin/alerts', 'opera
 export const admin_test_alerts = session_endpoint('POST', '/dash/admin/alerts/test', 'operator', async (app, call) => {
   await takeAlertTest(app, 'of operators');
   const view: AlertTestView = await testOperatorAlerts(app);
-  await note(app, call, 'alerts.test');
+  await auditAction(app, call, 'alerts.test');
   return { status: 200, body: view };
 });

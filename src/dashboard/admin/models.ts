@@ -16,7 +16,7 @@ import type { Queryable, Db } from '../../db/database.ts';
 import { ApiError, invalidField } from '../../errors.ts';
 import { openRoutes, routeName, type OpenRouteView, type Availability } from '../../routing/health.ts';
 import { runsByRoute } from '../../tasks/overview.ts';
-import { note } from '../note.ts';
+import { auditAction } from '../audit-action.ts';
 import { changeAsOperator, type OperatorChange } from '../operator-change.ts';
 import { session_endpoint } from '../page.ts';
 import type { AdminModel, AdminRoute } from '../views/admin.ts';
@@ -175,6 +175,6 @@ export const admin_reset_route = session_endpoint('POST', '/dash/admin/routes/re
   const route = call.body?.['route'];
   if (typeof route !== 'string') throw invalidField('route', 'route must be the name of a route.');
   await app.health.reset(route);
-  await note(app, call, 'route.reset', route);
+  await auditAction(app, call, 'route.reset', route);
   return { status: 200, body: { ok: true } };
 });

@@ -23,7 +23,7 @@ import { openRoutes } from '../../routing/health.ts';
 import { readJournals, type JournalEntry } from '../../storage/journal.ts';
 import { tasksOverview } from '../../tasks/overview.ts';
 import { marginViews, monthOf } from './lists.ts';
-import { note } from '../note.ts';
+import { auditAction } from '../audit-action.ts';
 import { session_endpoint } from '../page.ts';
 import type { AdminCheck, AdminConfiguration, AdminOverview, AdminReload, Light } from '../views/admin.ts';
 
@@ -200,7 +200,7 @@ export const admin_check = session_endpoint('GET', '/dash/admin/configuration/ch
 export const admin_reload = session_endpoint('POST', '/dash/admin/reload', 'operator', async (app, call) => {
   const { ok, message } = await app.catalog.reload();
   app.notifier.notify(reload_channel, call.request_id);
-  await note(app, call, 'configuration.reload', undefined, { ok });
+  await auditAction(app, call, 'configuration.reload', undefined, { ok });
   const view: AdminReload = { ok, message };
   return { status: 200, body: view };
 });

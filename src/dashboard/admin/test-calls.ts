@@ -18,7 +18,7 @@ import {
 } from '../../test-calls/stored.ts';
 import { testRoute, type TestCallRoute } from '../../test-calls/test-call.ts';
 import { modelIn, routeIn } from './models.ts';
-import { note } from '../note.ts';
+import { auditAction } from '../audit-action.ts';
 import { session_endpoint } from '../page.ts';
 import type { AdminTestCall, AdminTestCallPlan } from '../views/admin.ts';
 
@@ -49,7 +49,7 @@ const start_endpoint = session_endpoint(
     if (call.body?.['real'] !== true) return { status: 200, body: planView(route, plan) };
     const test_call = await begin(app, route, plan);
     const { estimated_cost, upstream_estimate, currency } = plan;
-    await note(app, call, 'route.test', test_call.route, { estimated_cost, upstream_estimate, currency });
+    await auditAction(app, call, 'route.test', test_call.route, { estimated_cost, upstream_estimate, currency });
     void finish(app, call, test_call, route, plan);
     return { status: 202, body: testCallView(app, test_call) };
   },
@@ -112,7 +112,7 @@ async function finish(
     const test_call = await testRoute(route, plan, app.prober);
     await endTestCall(app.db, stored.id, test_call);
     const { outcome, took_ms, message, cost, upstream_cost } = test_call;
-    await note(app, call, 'route.tested', stored.route, { outcome, took_ms, message, cost, upstream_cost });
+    await auditAction(app, call, 'route.tested', stored.route, { outcome, took_ms, message, cost, upstream_cost });
   } catch (error) {
     app.log.error({ route: stored.route, err: error }, 'a test call of an operator broke off');
     const failure = error instanceof TestCallError ? error.message : was_cut_off;

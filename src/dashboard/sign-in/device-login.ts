@@ -9,7 +9,7 @@ import type { Backoff } from '../../limits/backoff.ts';
 import { networkOf } from '../../net/address.ts';
 import { readBodyFields } from '../body-fields.ts';
 import { limitText, readLimit } from '../keys.ts';
-import { note } from '../note.ts';
+import { auditAction } from '../audit-action.ts';
 import { account_endpoint, session_endpoint } from '../page.ts';
 import type { DeviceLoginView } from '../views/device-login.ts';
 
@@ -73,7 +73,7 @@ export const find_device_login = session_endpoint('POST', '/dash/device-login', 
 export const deny_device_login = session_endpoint('POST', '/dash/device-login/deny', 'signed in', async (app, call) => {
   const code = readBodyFields(call.body).text('code', code_length_max);
   await decide(app, call, code, undefined);
-  await note(app, call, 'device_login.deny');
+  await auditAction(app, call, 'device_login.deny');
   return { status: 200, body: { ok: true } };
 });
 
@@ -90,7 +90,11 @@ export const approve_device_login = account_endpoint(
     const limit_month = readLimit(body) ?? null;
     const expires_at = readEnd(body?.['expires_at'], new Date(app.clock.now()));
     await decide(app, call, code, { account_id: account.id, name, limit_month, expires_at });
-    await note(app, call, 'device_login.approve', undefined, { name, limit: limitText(limit_month), expires_at });
+    await auditAction(app, call, 'device_login.approve', undefined, {
+      name,
+      limit: limitText(limit_month),
+      expires_at,
+    });
     return { status: 200, body: { ok: true } };
   },
   { needs_proof: true },

@@ -1,6 +1,6 @@
 import { endOtherSessions, endSession, listSessions } from '../../accounts/sign-in/sessions.ts';
 import { ApiError } from '../../errors.ts';
-import { note } from '../note.ts';
+import { auditAction } from '../audit-action.ts';
 import { session_endpoint } from '../page.ts';
 import { tellByMail } from './security-mail.ts';
 import type { SessionView } from '../views/settings.ts';
@@ -22,7 +22,7 @@ export const end_session = session_endpoint('DELETE', '/dash/sessions/{id}', 'si
   if (id.includes('\0') || !(await endSession(app.db, person.user.id, id))) {
     throw new ApiError('not_found', 'There is no such session.');
   }
-  await note(app, call, 'session.end', person.user.id);
+  await auditAction(app, call, 'session.end', person.user.id);
   return { status: 200, body: { ok: true } };
 });
 
@@ -36,7 +36,7 @@ export const end_other_sessions = session_endpoint(
     const ended = await endOtherSessions(app.db, user.id, session_id);
     const subject = 'You were signed out of Medley everywhere else';
     tellByMail(app, user, { subject, now: new Date(app.clock.now()), address: call.address });
-    await note(app, call, 'session.end_others', user.id, { ended });
+    await auditAction(app, call, 'session.end_others', user.id, { ended });
     return { status: 200, body: { ended } };
   },
 );

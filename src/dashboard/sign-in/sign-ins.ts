@@ -4,7 +4,7 @@ import type { SignInIssuer, SignInSettings } from '../../accounts/sign-in/settin
 import type { UsableWays } from '../../accounts/ways-in.ts';
 import { ApiError } from '../../errors.ts';
 import type { Endpoint } from '../../http/endpoint.ts';
-import { note } from '../note.ts';
+import { auditAction } from '../audit-action.ts';
 import { session_endpoint } from '../page.ts';
 import { tellByMail } from './security-mail.ts';
 import type { SignInView } from '../views/common.ts';
@@ -80,7 +80,7 @@ export const unlink_sign_in = session_endpoint(
     }
     if (ended.outcome !== 'done') throw missing;
     const name = nameOf(issuers, ended.issuer);
-    await note(app, call, 'person.unlink_sign_in', user.id, { issuer: name });
+    await auditAction(app, call, 'person.unlink_sign_in', user.id, { issuer: name });
     const subject = `${name} signs you in to Medley no longer`;
     tellByMail(app, user, { subject, now: new Date(app.clock.now()), address: call.address });
     return { status: 200, body: { ok: true } };

@@ -11,7 +11,7 @@ export function idIn(object: JsonObject, name: string): string | undefined {
 }
 
 /** The id of the run that a submit has made. Without one nobody knows whether there is a run. */
-export function newId(object: JsonObject, name: string): string {
+export function runIdIn(object: JsonObject, name: string): string {
   const id = idIn(object, name);
   if (id === undefined) throw new Error('the answer to the submit names no run');
   return id;

@@ -24,7 +24,7 @@ import { CannotMake, Maker } from './maker.ts';
 import { type MediaRequest, readMediaRequest } from './media-request.ts';
 import { imageSeed } from './image-seed.ts';
 import { type Outcome, readOutcome, readScript } from './script.ts';
-import { listen, readTranscriptRequest, type TranscriptRequest, writeTranscript } from './transcript.ts';
+import { readRecording, readTranscriptRequest, type TranscriptRequest, writeTranscript } from './transcript.ts';
 
 /** Duration of a run without a directive: videos and audio are seen running for a moment. */
 const usual_ms: Record<Run['order']['kind'], number> = { image: 0, video: 500, audio: 500, transcript: 0 };
@@ -77,7 +77,7 @@ async function openRun(prober: Prober, { kind, model, input, options, now_ms }: 
   const script = readScript(prompt, options);
   const request =
     model === 'transcript'
-      ? await listen(prober, input, script.text)
+      ? await readRecording(prober, input, script.text)
       : readMediaRequest(kind, { ...input, ...imageSeed(input) }, script.text);
   if (script.refuse) {
     throw new NotStarted('refused', 'The sandbox refused the run before its start, as requested.', {

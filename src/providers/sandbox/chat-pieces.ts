@@ -12,7 +12,7 @@ export type ServedAnswer = {
 };
 
 /** Ends `answer` at the first stop sequence in its text, and at max_tokens. */
-export async function serve(answer: ChatAnswer, { stop, max_tokens }: Conversation): Promise<ServedAnswer> {
+export async function cutAnswer(answer: ChatAnswer, { stop, max_tokens }: Conversation): Promise<ServedAnswer> {
   const { parts, finish } = endAtStop(answer, stop);
   const served: ServedAnswer = { answer: { parts: [], finish }, events: [], output_tokens: 0, reasoning_tokens: 0 };
   let left = max_tokens ?? Infinity;

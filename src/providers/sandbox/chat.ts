@@ -10,7 +10,7 @@ import { InputRefused, NotStarted, type ChatCall, type ChatProvider, type ChatRe
 import type { Prober } from '../../storage/probe.ts';
 import { answerTo, hasForgedThinking, momentOf } from './chat-answer.ts';
 import { countInput } from './chat-count.ts';
-import { serve, type ServedAnswer } from './chat-pieces.ts';
+import { cutAnswer, type ServedAnswer } from './chat-pieces.ts';
 import { assert } from '../../lib/assert.ts';
 import { readChatScript, type ChatScript } from './chat-script.ts';
 import { voices, type Voice, type WireOptions } from './chat-wire.ts';
@@ -60,7 +60,7 @@ async function answer(prober: Prober, call: ChatCall, signal: AbortSignal): Prom
   const count = choicesOf(body);
   const served: ServedAnswer[] = [];
   for (let seed = 0; seed < count; seed++) {
-    served.push(await serve(await answerTo(conversation, { moment, script, seed, prober }), conversation));
+    served.push(await cutAnswer(await answerTo(conversation, { moment, script, seed, prober }), conversation));
   }
   const usage = script.tells_usage ? await usageOf(prober, conversation, call, served) : undefined;
   const wire = { ...wireOptions(call), usage };

@@ -18,7 +18,7 @@ export type TranscriptRequest = {
 type Input = { [key: string]: Json };
 
 /** The order of `input`, with `hint` as what is heard. Throws InputRefused if there is no recording. */
-export async function listen(prober: Prober, input: Input, hint: string): Promise<TranscriptRequest> {
+export async function readRecording(prober: Prober, input: Input, hint: string): Promise<TranscriptRequest> {
   const seconds = await secondsOf(prober, input['audio']);
   if (seconds === undefined) throw new InputRefused('invalid_request', 'The sandbox needs audio to be a recording.');
   const heard = hint.replaceAll(/\s+/g, ' ').trim();

@@ -1,5 +1,5 @@
 import type { JsonObject, ProviderConfig } from '../../../catalog/model.ts';
-import { filesAt, inPath, newId, statusIn, unanswered, withoutVersion } from '../../http/answers.ts';
+import { filesAt, inPath, runIdIn, statusIn, unanswered, withoutVersion } from '../../http/answers.ts';
 import { openUpstream, type Upstream } from '../../http/http.ts';
 import { withBareBase64 } from '../../http/inline-media.ts';
 import { optionProblems } from '../../http/options.ts';
@@ -68,7 +68,7 @@ async function start(upstream: Upstream, run: RunRequest, signal: AbortSignal): 
   const { cost } = response;
   const about = { ...(url !== undefined && { url }), ...(cost !== undefined && { cost }) };
   return goingOn(
-    { id: newId(response, 'id'), started_at_ms: now_ms, ...about },
+    { id: runIdIn(response, 'id'), started_at_ms: now_ms, ...about },
     'waiting',
     now_ms,
     pollIntervalOf(run),

@@ -1,6 +1,6 @@
 import type { OptionProblem } from '../../../catalog/check-settings.ts';
 import { isObject, type Json, type JsonObject, type ProviderConfig } from '../../../catalog/model.ts';
-import { inPath, newId, statusIn, unanswered } from '../../http/answers.ts';
+import { inPath, runIdIn, statusIn, unanswered } from '../../http/answers.ts';
 import type { Answer, Upstream } from '../../http/http.ts';
 import { openUpstream } from '../../http/http.ts';
 import { optionProblems } from '../../http/options.ts';
@@ -96,7 +96,7 @@ async function start(upstream: Upstream, run: RunRequest, signal: AbortSignal): 
   });
   if (!answer.ok) throw upstream.refusal(answer, hints);
   const response = answer.object();
-  const state: PollState = { id: newId(response, 'request_id'), started_at_ms: now_ms };
+  const state: PollState = { id: runIdIn(response, 'request_id'), started_at_ms: now_ms };
   for (const name of ['status_url', 'response_url', 'cancel_url']) {
     const url = upstream.link(response[name]);
     if (url !== undefined) state[name] = url;

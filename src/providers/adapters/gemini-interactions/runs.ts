@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer';
 import type { Json, JsonObject } from '../../../catalog/model.ts';
-import { idIn, newId, statusIn, unanswered } from '../../http/answers.ts';
+import { idIn, runIdIn, statusIn, unanswered } from '../../http/answers.ts';
 import type { Answer } from '../../http/http.ts';
 import { goingOn, readPollState, unknownRun, type PollInterval } from '../../http/poll-state.ts';
 import { countIn, objectIn, objectsIn, textIn } from '../../http/reading.ts';
@@ -26,7 +26,7 @@ export async function startInteraction(
   const answer = await upstream.call({ method: 'POST', path: upstream.path, json, signal, answer_bytes_max });
   if (!answer.ok) throw upstream.refusal(answer, { ...interaction_hints, is_synchronous: !isBackground(run) });
   const interaction = answer.object();
-  const refOf = () => ({ id: newId(interaction, 'id'), started_at_ms: run.now_ms });
+  const refOf = () => ({ id: runIdIn(interaction, 'id'), started_at_ms: run.now_ms });
   return stateOf(upstream, run, interaction, (phase) => goingOn(refOf(), phase, run.now_ms, poll_interval));
 }
 

@@ -1,5 +1,5 @@
 import { isObject, type Json, type JsonObject } from '../../../catalog/model.ts';
-import { newId, unanswered } from '../../http/answers.ts';
+import { runIdIn, unanswered } from '../../http/answers.ts';
 import type { Upstream } from '../../http/http.ts';
 import type { RunContext, RunFile, RunRequest, RunState } from '../../provider.ts';
 import { objectIn, objectsIn, textIn, textsOf } from '../../http/reading.ts';
@@ -18,7 +18,7 @@ const missing_max_ms = 300_000;
 export const startVideos: Work = async (upstream, run, signal) => {
   const answer = await upstream.call({ method: 'POST', path: pathOf(upstream, run), json: bodyOf(run), signal });
   if (!answer.ok) return answer;
-  const operation = newId(answer.object(), 'name');
+  const operation = runIdIn(answer.object(), 'name');
   if (!is_operation.test(operation)) throw new Error('the operation has a name that is none');
   return goingOn({ operation, started_at_ms: run.now_ms }, 'waiting', run.now_ms, poll_interval);
 };

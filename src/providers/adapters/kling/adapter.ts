@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
 import { isObject, type JsonObject, type ProviderConfig } from '../../../catalog/model.ts';
-import { filesAt, idIn, newId, refusedAs, statusIn, unanswered, withoutVersion } from '../../http/answers.ts';
+import { filesAt, idIn, runIdIn, refusedAs, statusIn, unanswered, withoutVersion } from '../../http/answers.ts';
 import { system_rate_clock, type RateClock } from '../../../concurrency/token-bucket.ts';
 import { openUpstream, type Answer, type Upstream } from '../../http/http.ts';
 import { submissionOf, type Submission } from './submission.ts';
@@ -124,7 +124,7 @@ async function submit(
   const response = answer.object();
   const code = idIn(response, 'code') ?? '0';
   if (code !== '0') throw upstream.refusal(refusedAs(answer, statusOfCode(code), response), refusals);
-  return newId(objectIn(response, 'data'), is_new ? 'id' : 'task_id');
+  return runIdIn(objectIn(response, 'data'), is_new ? 'id' : 'task_id');
 }
 
 /** A run that was taken while its answer was lost is found within this time, or stays unknown. */

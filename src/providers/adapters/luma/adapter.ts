@@ -1,5 +1,5 @@
 import { isObject, type Json, type JsonObject, type ProviderConfig } from '../../../catalog/model.ts';
-import { filesAt, idIn, newId, statusIn, unanswered } from '../../http/answers.ts';
+import { filesAt, idIn, runIdIn, statusIn, unanswered } from '../../http/answers.ts';
 import { openUpstream, type Upstream } from '../../http/http.ts';
 import { inlineMedia, withoutHollow } from '../../http/inline-media.ts';
 import { optionProblems } from '../../http/options.ts';
@@ -68,7 +68,7 @@ function open(config: ProviderConfig, { guard, rate_clock }: AdapterParts): Prov
 async function start(upstream: Upstream, dialect: Dialect, run: RunRequest, signal: AbortSignal): Promise<RunState> {
   const answer = await upstream.call({ method: 'POST', path: dialect.path(run), json: dialect.body(run), signal });
   if (!answer.ok) throw upstream.refusal(answer, { moderation });
-  const state = { id: newId(answer.object(), 'id'), started_at_ms: run.now_ms };
+  const state = { id: runIdIn(answer.object(), 'id'), started_at_ms: run.now_ms };
   return goingOn(state, 'waiting', run.now_ms, pollIntervalOf(run));
 }
 

@@ -1,5 +1,5 @@
 import { isObject, type JsonObject, type ProviderConfig } from '../../../catalog/model.ts';
-import { filesAt, idIn, newId, refusedAs, statusIn, unanswered, withoutVersion } from '../../http/answers.ts';
+import { filesAt, idIn, runIdIn, refusedAs, statusIn, unanswered, withoutVersion } from '../../http/answers.ts';
 import { openUpstream, type Answer, type Upstream } from '../../http/http.ts';
 import { withoutHollow } from '../../http/inline-media.ts';
 import { optionProblems } from '../../http/options.ts';
@@ -107,7 +107,7 @@ async function start(upstream: Upstream, run: RunRequest, signal: AbortSignal): 
   const version = isSecond(run) ? 'v2' : 'v1';
   const input = isSecond(run) ? secondInput(run.input) : run.input;
   const response = await submit(upstream, `/${version}/video_generation`, { ...input, model: run.model }, { signal });
-  return goingOn({ id: newId(response, 'task_id'), started_at_ms: run.now_ms }, 'waiting', run.now_ms, poll_interval);
+  return goingOn({ id: runIdIn(response, 'task_id'), started_at_ms: run.now_ms }, 'waiting', run.now_ms, poll_interval);
 }
 
 /** The fields of the first API as the list that the second wants. */

@@ -1,5 +1,5 @@
 import type { Json, JsonObject, ProviderConfig } from '../../../catalog/model.ts';
-import { idIn, newId, statusIn, unanswered } from '../../http/answers.ts';
+import { idIn, runIdIn, statusIn, unanswered } from '../../http/answers.ts';
 import type { Upstream, UpstreamRequest } from '../../http/http.ts';
 import { appendFields, appendFile, fileOf } from '../../http/multipart.ts';
 import { ownTexts } from '../../http/own-texts.ts';
@@ -25,7 +25,7 @@ const callers = /^invalid_/;
 export const startVideo: Work = async (upstream, run, signal) => {
   const answer = await upstream.call({ method: 'POST', path: '/videos', ...bodyIn(run), signal });
   if (!answer.ok) return answer;
-  const state = { id: newId(answer.object(), 'id'), started_at_ms: run.now_ms };
+  const state = { id: runIdIn(answer.object(), 'id'), started_at_ms: run.now_ms };
   return goingOn(state, 'waiting', run.now_ms, poll_interval);
 };
 

@@ -1,7 +1,7 @@
 import type { OptionProblem } from '../../../catalog/check-settings.ts';
 import type { JsonObject, ProviderConfig } from '../../../catalog/model.ts';
 import type { Units } from '../../../catalog/price.ts';
-import { idIn, inPath, newId, statusIn, unanswered } from '../../http/answers.ts';
+import { idIn, inPath, runIdIn, statusIn, unanswered } from '../../http/answers.ts';
 import { openUpstream, type Answer, type Upstream } from '../../http/http.ts';
 import { optionProblems } from '../../http/options.ts';
 import {
@@ -94,7 +94,7 @@ async function start(upstream: Upstream, run: RunRequest, signal: AbortSignal): 
   const answer = await upstream.call({ method: 'POST', path, headers, json, signal });
   if (!answer.ok) throw upstream.refusal(answer, hints);
   const response = answer.object();
-  const id = newId(response, 'id');
+  const id = runIdIn(response, 'id');
   const urls = objectIn(response, 'urls');
   const [url, cancel_url] = [upstream.link(urls['get']), upstream.link(urls['cancel'])];
   const state: PollState = { id, started_at_ms: now_ms, ...(url && { url }), ...(cancel_url && { cancel_url }) };

@@ -1,5 +1,5 @@
 import type { JsonObject, ProviderConfig } from '../../../catalog/model.ts';
-import { filesAt, idIn, newId, refusedAs, statusIn, unanswered, withoutVersion } from '../../http/answers.ts';
+import { filesAt, idIn, runIdIn, refusedAs, statusIn, unanswered, withoutVersion } from '../../http/answers.ts';
 import { openUpstream, type Answer, type Upstream } from '../../http/http.ts';
 import { withoutHollow } from '../../http/inline-media.ts';
 import { optionProblems } from '../../http/options.ts';
@@ -91,7 +91,12 @@ async function start(upstream: Upstream, run: RunRequest, signal: AbortSignal): 
   const path = `/v1/${textIn(run.options, 'endpoint') ?? usualEndpoint(run, input)}`;
   const answer = await upstream.call({ method: 'POST', path, json: { ...input, model: run.model }, signal });
   if (!answer.ok) throw upstream.refusal(withIssues(answer), refusals);
-  return goingOn({ id: newId(answer.object(), 'id'), started_at_ms: run.now_ms }, 'waiting', run.now_ms, poll_interval);
+  return goingOn(
+    { id: runIdIn(answer.object(), 'id'), started_at_ms: run.now_ms },
+    'waiting',
+    run.now_ms,
+    poll_interval,
+  );
 }
 
 /** Tells whether an object that should carry a file has none. */

@@ -4,7 +4,7 @@ import { audit } from '../accounts/audit.ts';
 import type { SessionCall } from '../http/endpoint.ts';
 
 /** Writes down what the person of this call did: with the account of its path, if it has one. */
-export async function note(
+export async function auditAction(
   { db, clock }: { db: Db; clock: Clock },
   { person, address }: Pick<SessionCall, 'person' | 'address'>,
   action: string,
