@@ -11,7 +11,7 @@ export type BatcherOptions<Member, Answer> = {
   together(members: readonly Member[]): Promise<readonly Answer[]>;
   /** The call for a member without company; if there is none, that is a batch of one. */
   alone?(member: Member): Promise<Answer>;
-  /** Members of the same name never share a call: the later one waits a turn, and with it all later ones of its group. */
+  /** Members of the same name never share a call: the later one waits for the next call, and with it all later ones of its group. */
   names?: Names<Member>;
   /**
    * Members of a group wait for the same locks. No two calls under way have members of one group, and a group whose
@@ -28,13 +28,13 @@ export type BatcherOptions<Member, Answer> = {
   slow_ms?: number;
 };
 
-/** Resolves or rejects with what became of this member. */
+/** Sends a member. Resolves or rejects with its own answer. */
 export type Batcher<Member, Answer> = ((member: Member) => Promise<Answer>) & {
-  /** Returns how long the oldest call under way has had no answer; 0 without one. */
+  /** Returns the age of the oldest call without an answer; 0 without one. */
   oldest_ms(): number;
 };
 
-/** Thirty times what a full call takes: what lasts longer waits for something that others need not wait for. */
+/** Thirty times the usual duration of a full call: a slower one waits for something that others need not wait for. */
 const slow_default_ms = 150;
 
 const batch_default = 256;
@@ -51,21 +51,21 @@ export function makeBatcher<Member, Answer>(options: BatcherOptions<Member, Answ
   return Object.assign(send, { oldest_ms: () => queue.oldest_ms() });
 }
 
-type Call<M, A> = { batch: readonly Waiter<M, A>[]; begun_at_ms: number };
+type Call<Member, Answer> = { batch: readonly Waiter<Member, Answer>[]; begun_at_ms: number };
 
 /** The error if the database was unreachable; undefined if every member got its own answer or waits for its locks. */
 type Unreachable = { error: unknown } | undefined;
 
-class BatchQueue<M, A> {
-  readonly #options: BatcherOptions<M, A>;
+class BatchQueue<Member, Answer> {
+  readonly #options: BatcherOptions<Member, Answer>;
   readonly #batch_max: number;
-  readonly #calls = new Set<Call<M, A>>(); // oldest first
-  readonly #locked: LockedGroups<M, A> | undefined;
-  #waiting: Waiter<M, A>[] = [];
-  /** The loop that sends what comes now; none while all calls under way are slow. */
+  readonly #calls = new Set<Call<Member, Answer>>(); // oldest first
+  readonly #locked: LockedGroups<Member, Answer> | undefined;
+  #waiting: Waiter<Member, Answer>[] = [];
+  /** The loop that sends new members; none while all calls under way are slow. */
   #sender: object | undefined;
 
-  constructor(options: BatcherOptions<M, A>) {
+  constructor(options: BatcherOptions<Member, Answer>) {
     const { groups, names, batch_max = batch_default } = options;
     this.#options = options;
     this.#batch_max = batch_max;
@@ -73,7 +73,7 @@ class BatchQueue<M, A> {
       groups && new LockedGroups(groups, { names, batch_max }, (batch, onLocked) => this.#deliver(batch, onLocked));
   }
 
-  add(waiter: Waiter<M, A>): void {
+  add(waiter: Waiter<Member, Answer>): void {
     if (this.#locked?.add(waiter)) return;
     this.#waiting.push(waiter);
     this.#startSender();
@@ -97,7 +97,7 @@ class BatchQueue<M, A> {
     while (this.#waiting.length > 0) {
       if (linger_ms !== undefined && this.#waiting.length < this.#batch_max) await sleep(linger_ms);
       const batch = this.#take();
-      if (batch.length === 0) break; // all are of groups that have a call under way, whose sender goes on with them
+      if (batch.length === 0) break; // all are of groups with a call under way, whose sender sends them next
       const call = { batch, begun_at_ms: performance.now() };
       this.#calls.add(call);
       const timer = setTimeout(() => this.#leave(sender), this.#options.slow_ms ?? slow_default_ms);
@@ -119,10 +119,10 @@ class BatchQueue<M, A> {
     if (this.#waiting.length > 0) this.#startSender();
   }
 
-  #take(): Waiter<M, A>[] {
+  #take(): Waiter<Member, Answer>[] {
     const { groups, names } = this.#options;
-    let others: Waiter<M, A>[] = this.#waiting;
-    let in_groups: Waiter<M, A>[] = [];
+    let others: Waiter<Member, Answer>[] = this.#waiting;
+    let in_groups: Waiter<Member, Answer>[] = [];
     if (groups && this.#calls.size > 0) {
       const busy = new Set([...this.#calls].flatMap(({ batch }) => batch.map(({ member }) => groups.groupOf(member))));
       ({ others, in_groups } = divideByGroups(this.#waiting, busy, groups.groupOf));
@@ -134,8 +134,8 @@ class BatchQueue<M, A> {
 
   /** Answers every waiter, one way or the other, or has it wait for its locks; never rejects. */
   async #deliver(
-    batch: readonly Waiter<M, A>[],
-    onLocked = (locked: readonly Waiter<M, A>[], error: unknown) => this.#separate(locked, error),
+    batch: readonly Waiter<Member, Answer>[],
+    onLocked = (locked: readonly Waiter<Member, Answer>[], error: unknown) => this.#separate(locked, error),
   ): Promise<Unreachable> {
     try {
       const answers = await repeated(() => ask(this.#options, batch));
@@ -154,7 +154,7 @@ class BatchQueue<M, A> {
   }
 
   /** Some group's locks are held by somebody else, and with it all waited in vain: the others go on without it. */
-  async #separate(batch: readonly Waiter<M, A>[], error: unknown): Promise<Unreachable> {
+  async #separate(batch: readonly Waiter<Member, Answer>[], error: unknown): Promise<Unreachable> {
     const { groups } = this.#options;
     assert(groups && this.#locked, 'only groups have locks of their own');
     const parts = Map.groupBy(batch, ({ member }) => groups.groupOf(member));
@@ -174,7 +174,7 @@ class BatchQueue<M, A> {
     return inTurn([...parts.values()], (part) => this.#deliver(part));
   }
 
-  #setAside(groups: readonly string[], batch: readonly Waiter<M, A>[], error: unknown): undefined {
+  #setAside(groups: readonly string[], batch: readonly Waiter<Member, Answer>[], error: unknown): undefined {
     const groupOf = this.#options.groups?.groupOf;
     if (!groupOf || groups.length === 0) return;
     const { others, in_groups } = divideByGroups(this.#waiting, new Set(groups), groupOf);
@@ -184,9 +184,9 @@ class BatchQueue<M, A> {
 }
 
 /** Stops at the first part that could not be delivered: those after it learn the same. */
-async function inTurn<W extends { reject(error: unknown): void }>(
-  parts: readonly (readonly W[])[],
-  deliver: (part: readonly W[]) => Promise<Unreachable>,
+async function inTurn<Waiting extends { reject(error: unknown): void }>(
+  parts: readonly (readonly Waiting[])[],
+  deliver: (part: readonly Waiting[]) => Promise<Unreachable>,
 ): Promise<Unreachable> {
   for (const [i, part] of parts.entries()) {
     const unreachable = await deliver(part);
@@ -197,7 +197,10 @@ async function inTurn<W extends { reject(error: unknown): void }>(
   return undefined;
 }
 
-async function ask<M, A>(options: BatcherOptions<M, A>, batch: readonly Waiter<M, A>[]): Promise<readonly A[]> {
+async function ask<Member, Answer>(
+  options: BatcherOptions<Member, Answer>,
+  batch: readonly Waiter<Member, Answer>[],
+): Promise<readonly Answer[]> {
   const [first] = batch;
   if (options.alone && first && batch.length === 1) return [await options.alone(first.member)];
   const answers = await options.together(batch.map((waiter) => waiter.member));

@@ -4,17 +4,17 @@ import { takeBatch, type Names, type Waiter } from './take-batch.ts';
 /** The locks that the members of a batcher share. */
 export type Groups<Member> = {
   groupOf(member: Member): string;
-  /** Those of `groups` whose locks nobody holds now. It waits for none. */
+  /** Returns those of `groups` whose locks are free now, without waiting for any. */
   findFree(groups: readonly string[]): Promise<readonly string[]>;
-  /** So long a member waits for its group's locks before it fails with 55P03; by default 5 s. */
+  /** Time after which a member that waits for the locks of its group fails with 55P03; by default 5 s. */
   locked_max_ms?: number;
 };
 
 type Unreachable = { error: unknown } | undefined;
-type OnLocked<M, A> = (batch: readonly Waiter<M, A>[], error: unknown) => Promise<Unreachable>;
-type Late<M, A> = Waiter<M, A> & { since_ms: number };
-type Sizes<M> = { names: Names<M> | undefined; batch_max: number };
-type Group<M, A> = { waiters: Late<M, A>[]; error: unknown };
+type OnLocked<Member, Answer> = (batch: readonly Waiter<Member, Answer>[], error: unknown) => Promise<Unreachable>;
+type TimedWaiter<Member, Answer> = Waiter<Member, Answer> & { since_ms: number };
+type Sizes<Member> = { names: Names<Member> | undefined; batch_max: number };
+type Group<Member, Answer> = { waiters: TimedWaiter<Member, Answer>[]; error: unknown };
 
 const locked_default_ms = 5_000;
 
@@ -25,33 +25,36 @@ const look_every_ms = 50;
  * Members whose locks somebody else holds. They wait here, without a connection, until those are free; then they go on
  * in their order, and their group is like all others again.
  */
-export class LockedGroups<M, A> {
-  readonly #groups: Groups<M>;
-  readonly #sizes: Sizes<M>;
-  readonly #deliver: (batch: readonly Waiter<M, A>[], onLocked: OnLocked<M, A>) => Promise<Unreachable>;
-  readonly #locked = new Map<string, Group<M, A>>();
-  #is_looking = false;
+export class LockedGroups<Member, Answer> {
+  readonly #groups: Groups<Member>;
+  readonly #sizes: Sizes<Member>;
+  readonly #deliver: (
+    batch: readonly Waiter<Member, Answer>[],
+    onLocked: OnLocked<Member, Answer>,
+  ) => Promise<Unreachable>;
+  readonly #locked = new Map<string, Group<Member, Answer>>();
+  #is_running = false;
 
   constructor(
-    groups: Groups<M>,
-    sizes: Sizes<M>,
-    deliver: (batch: readonly Waiter<M, A>[], onLocked: OnLocked<M, A>) => Promise<Unreachable>,
+    groups: Groups<Member>,
+    sizes: Sizes<Member>,
+    deliver: (batch: readonly Waiter<Member, Answer>[], onLocked: OnLocked<Member, Answer>) => Promise<Unreachable>,
   ) {
     this.#groups = groups;
     this.#sizes = sizes;
     this.#deliver = deliver;
   }
 
-  /** Returns true if its group waits here: so does this one then, after the others. */
-  add(waiter: Waiter<M, A>): boolean {
+  /** Adds a waiter to its group, if that waits here. Returns false if it does not. */
+  add(waiter: Waiter<Member, Answer>): boolean {
     if (this.#locked.size === 0) return false;
     const group = this.#locked.get(this.#groups.groupOf(waiter.member));
     group?.waiters.push({ ...waiter, since_ms: performance.now() });
     return group !== undefined;
   }
 
-  /** From now on the groups of these wait here. */
-  setAside(waiters: readonly Waiter<M, A>[], error: unknown): void {
+  /** Has the groups of these waiters wait here until their locks are free. */
+  setAside(waiters: readonly Waiter<Member, Answer>[], error: unknown): void {
     const since_ms = performance.now();
     for (const waiter of waiters) {
       const name = this.#groups.groupOf(waiter.member);
@@ -59,19 +62,19 @@ export class LockedGroups<M, A> {
       this.#locked.set(name, group);
       group.waiters.push({ ...waiter, since_ms });
     }
-    if (!this.#is_looking) void this.#look();
+    if (!this.#is_running) void this.#deliverUnlocked();
   }
 
-  async #look(): Promise<void> {
-    this.#is_looking = true;
+  async #deliverUnlocked(): Promise<void> {
+    this.#is_running = true;
     while (this.#locked.size > 0) {
       await sleep(look_every_ms);
       this.#rejectLate();
-      // A database that is away has no free groups either; who waits learns in time that it did so in vain.
+      // A database that is away has no free groups either: then the members fail when their time is over.
       const free = await this.#groups.findFree([...this.#locked.keys()]).catch(() => []);
-      for (const name of free) await this.#goOn(name);
+      for (const name of free) await this.#deliverGroup(name);
     }
-    this.#is_looking = false;
+    this.#is_running = false;
   }
 
   #rejectLate(): void {
@@ -84,13 +87,13 @@ export class LockedGroups<M, A> {
     }
   }
 
-  /** Its locks were free a moment ago: all its members are sent, in their order. */
-  async #goOn(name: string): Promise<void> {
+  /** Sends all members of a group whose locks were free a moment ago, in their order. */
+  async #deliverGroup(name: string): Promise<void> {
     for (let group; (group = this.#locked.get(name)) && group.waiters.length > 0;) {
       const sent = group;
       const { batch, rest } = takeBatch(sent.waiters, this.#sizes.batch_max, this.#sizes.names);
       sent.waiters = rest;
-      const still_locked = new Set<Waiter<M, A>>();
+      const still_locked = new Set<Waiter<Member, Answer>>();
       const unreachable = await this.#deliver(batch, async (locked) => {
         for (const waiter of locked) still_locked.add(waiter);
         return undefined;

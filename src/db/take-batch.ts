@@ -5,22 +5,22 @@ export type Waiter<Member, Answer> = {
   reject: (error: unknown) => void;
 };
 
-/** Members of the same name never share a call: the later one waits a turn, and with it all later ones of its group. */
+/** Members of the same name never share a call: the later one waits for the next call, and with it all later ones of its group. */
 export type Names<Member> = { nameOf(member: Member): string; groupOf(member: Member): string };
 
-type Taken<W> = { batch: W[]; rest: W[] };
+type BatchAndRest<Waiting> = { batch: Waiting[]; rest: Waiting[] };
 
-/** The first ones in order, but of one name only the first: the rest wait a turn, and keep the order of their group. */
-export function takeBatch<W extends { member: M }, M>(
-  waiting: W[],
+/** Takes the first waiters in their order, but only one of each name: the rest waits for the next call, and keeps the order of each group. */
+export function takeBatch<Waiting extends { member: Member }, Member>(
+  waiting: Waiting[],
   batch_max: number,
-  names: Names<M> | undefined,
-): Taken<W> {
+  names: Names<Member> | undefined,
+): BatchAndRest<Waiting> {
   if (!names) return { batch: waiting.slice(0, batch_max), rest: waiting.slice(batch_max) };
   const seen = new Set<string>();
   const waits = new Set<string>();
-  const batch: W[] = [];
-  const rest: W[] = [];
+  const batch: Waiting[] = [];
+  const rest: Waiting[] = [];
   for (const waiter of waiting) {
     if (batch.length === batch_max) break;
     const name = names.nameOf(waiter.member);
@@ -36,13 +36,13 @@ export function takeBatch<W extends { member: M }, M>(
 }
 
 /** Divides into the members of these groups and the others, each in their order. */
-export function divideByGroups<W extends { member: M }, M>(
-  waiting: readonly W[],
+export function divideByGroups<Waiting extends { member: Member }, Member>(
+  waiting: readonly Waiting[],
   groups: ReadonlySet<string>,
-  groupOf: (member: M) => string,
-): { others: W[]; in_groups: W[] } {
-  const others: W[] = [];
-  const in_groups: W[] = [];
+  groupOf: (member: Member) => string,
+): { others: Waiting[]; in_groups: Waiting[] } {
+  const others: Waiting[] = [];
+  const in_groups: Waiting[] = [];
   for (const waiter of waiting) (groups.has(groupOf(waiter.member)) ? in_groups : others).push(waiter);
   return { others, in_groups };
 }
