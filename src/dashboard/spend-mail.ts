@@ -12,7 +12,7 @@ import type { SpendMailView } from './views/usage.ts';
 /** The parts of the app that this takes. */
 type Parts = { readonly db: Db; readonly mailer: Mailer };
 
-const deed = 'get mails about its spend';
+const action = 'get mails about its spend';
 
 /** The mail about spend that the person gets. */
 export const get_spend_mail = account_endpoint('GET', '/usage/mail', 'read', async (app, call) => {
@@ -21,7 +21,7 @@ export const get_spend_mail = account_endpoint('GET', '/usage/mail', 'read', asy
 
 /** Sets it; `every: null` stops it. */
 export const set_spend_mail = account_endpoint('PUT', '/usage/mail', 'read', async (app, call) => {
-  const reader = ownerIn(call, deed);
+  const reader = ownerIn(call, action);
   if (call.body?.['every'] === null) await removeSpendMail(app.db, reader);
   else {
     const every = readBodyFields(call.body).oneOf('every', spend_periods);
@@ -39,7 +39,7 @@ function readGroup({ body }: AccountCall): UsageGroup {
 }
 
 async function spendMailView({ db, mailer }: Parts, call: AccountCall): Promise<SpendMailView> {
-  const reader = ownerIn(call, deed);
+  const reader = ownerIn(call, action);
   const [mail, members] = await Promise.all([findSpendMail(db, reader), addressesOf(db, [reader.account_id])]);
   const email = members.find(({ user_id }) => user_id === reader.user_id)?.email ?? null;
   return { mails: mailer.ready(), email, every: mail?.every ?? null, group: mail ? groupingOf(mail.grouped_by) : null };

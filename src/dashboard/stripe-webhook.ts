@@ -84,9 +84,9 @@ async function sessionOf({ log }: Parts, stripe: StripeConfig, id: string): Prom
 async function tooMuch({ db, clock, log }: Parts, { id, account_id }: StripeSession): Promise<ApiError> {
   const reason = 'the amount is more than a balance can hold';
   const details = { reason, account_id: account_id ?? null };
-  const deed = { by: 'Stripe', action: 'billing.payment_refused', subject: id, details };
+  const audit_entry = { by: 'Stripe', action: 'billing.payment_refused', subject: id, details };
   log.error({ session_id: id, account_id, reason }, 'a payment was not credited');
-  await audit(db, { ...deed, now: new Date(clock.now()) });
+  await audit(db, { ...audit_entry, now: new Date(clock.now()) });
   return new ApiError('invalid_request', 'amount_total is more than a balance can hold.', { param: 'amount_total' });
 }
 
@@ -99,8 +99,8 @@ async function creditSession({ db, clock, log }: Parts, session: StripeSession):
   const refuse = async (reason: string) => {
     log.error({ session_id: id, account_id, reason }, 'a payment was not credited');
     const details = { reason, account_id: account_id ?? null };
-    const deed = { by: 'Stripe', action: 'billing.payment_refused', subject: id, details };
-    await audit(db, { ...deed, account_id: account?.id, now });
+    const audit_entry = { by: 'Stripe', action: 'billing.payment_refused', subject: id, details };
+    await audit(db, { ...audit_entry, account_id: account?.id, now });
     return false;
   };
   if (!account) return refuse('there is no such account');
@@ -111,9 +111,9 @@ async function creditSession({ db, clock, log }: Parts, session: StripeSession):
   const outcome = await db.tx(async (tx) => {
     const answer = await credit(tx, movement, now);
     const details = { amount: exact(amount), currency, ref: movement.ref };
-    const deed = { by: 'Stripe', action: 'billing.payment', subject: id, details };
+    const audit_entry = { by: 'Stripe', action: 'billing.payment', subject: id, details };
     if (answer.outcome === 'booked') {
-      await audit(tx, { ...deed, account_id: payer, now });
+      await audit(tx, { ...audit_entry, account_id: payer, now });
       await publishTopUp(tx, account, { ...movement, available: answer.available }, now);
     }
     return answer.outcome;

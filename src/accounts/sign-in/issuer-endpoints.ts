@@ -244,9 +244,9 @@ async function connect(
   const is_theirs = await db.tx(async (tx) => {
     const linked = await linkSignIn(tx, { user_id: user.id, issuer, identity }, moment);
     const details = { issuer: issuer.name, email: identity.email };
-    const deed = { user, action: 'person.link_sign_in', subject: user.id, details, address, now: moment };
+    const audit_entry = { user, action: 'person.link_sign_in', subject: user.id, details, address, now: moment };
     if (!linked) return false;
-    await audit(tx, deed);
+    await audit(tx, audit_entry);
     await takeEmail(tx, user, identity, moment);
     return true;
   });

@@ -104,14 +104,14 @@ async function handleLogin(app: Parts, call: PublicCall) {
   });
   if (isIssuerAnswer(path) && answer.status !== 302) return toPage(app, answer.status);
   await attempt?.end(answer.status);
-  if (about && answer.status < 300) await tell(app, { path, session: about, address });
+  if (about && answer.status < 300) await auditAndMail(app, { path, session: about, address });
   if (path === '/sign-in/email' && answer.status < 300) rememberBrowser(app, call, answer);
   if (path === '/two-factor/verify-backup-code' && answer.status < 300) tellOfBackupCode(app, answer, address);
   return { status: answer.status, headers: { ...answer.headers, 'cache-control': 'no-store' }, body: answer.body };
 }
 
 /** Actions of the library for a signed-in person: the audit log's name, and the subject of the mail about it. */
-const deeds: ReadonlyMap<string, { action: string; subject?: string }> = new Map([
+const audited_actions: ReadonlyMap<string, { action: string; subject?: string }> = new Map([
   ['/set-up', { action: 'person.set_up' }],
   ['/update-user', { action: 'person.rename' }],
   ['/change-password', { action: 'person.change_password', subject: 'Your password on Medley has changed' }],
@@ -167,15 +167,15 @@ function toPage({ base_url }: Parts, status: number): Answer {
   return { status: 303, headers: { location, 'cache-control': 'no-store' }, body: '' };
 }
 
-const needs_session: ReadonlySet<string> = new Set([...deeds.keys(), ...needs_proof, '/prove']);
+const needs_session: ReadonlySet<string> = new Set([...audited_actions.keys(), ...needs_proof, '/prove']);
 
 type Done = { path: string; session: Session; address: string };
 
-async function tell(app: Parts, { path, session: { user }, address }: Done): Promise<void> {
-  const deed = deeds.get(path);
+async function auditAndMail(app: Parts, { path, session: { user }, address }: Done): Promise<void> {
+  const audited = audited_actions.get(path);
   const is_unchanged = path === '/two-factor/verify-totp' && user.two_factor; // a code of a factor that was on changes nothing
-  if (!deed || is_unchanged) return;
-  const { action, subject } = deed;
+  if (!audited || is_unchanged) return;
+  const { action, subject } = audited;
   const now = new Date(app.clock.now());
   await audit(app.db, { user, action, subject: user.id, address, now });
   if (subject !== undefined) tellByMail(app, user, { subject, now, address });
