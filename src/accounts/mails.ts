@@ -45,15 +45,18 @@ export function signInMail(to: string, link: string): Mail {
 }
 
 /** A change of a person's way to sign in, and its origin. */
-export type SecurityEvent = { subject: string; now: Date; address: string; base_url: string };
+export type SecurityEvent = { subject: string; now: Date; address: string; base_url: string; has_passwords: boolean };
 
 /** Tells somebody what was done in their name: if it was not them, they hear of it. */
-export function securityMail(to: string, { subject, now, address, base_url }: SecurityEvent): Mail {
+export function securityMail(to: string, { subject, now, address, base_url, has_passwords }: SecurityEvent): Mail {
   const time = now.toISOString().slice(0, 16).replace('T', ' ');
+  const todo = has_passwords
+    ? 'choose a new password now, by "Forgotten your password?" on this page,'
+    : 'sign in on this page, sign out everywhere else in Settings, Security,';
   return {
     to,
     subject,
-    text: `${subject}.\n\nWhen: ${time} UTC\nFrom the address: ${address}\n\nIf it was you, there is nothing to do. If it was not, choose a new password now, by "Forgotten your password?" on this page, and tell the operator of the service:\n\n${base_url}/sign-in\n`,
+    text: `${subject}.\n\nWhen: ${time} UTC\nFrom the address: ${address}\n\nIf it was you, there is nothing to do. If it was not, ${todo} and tell the operator of the service:\n\n${base_url}/sign-in\n`,
   };
 }
 

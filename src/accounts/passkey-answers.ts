@@ -6,6 +6,7 @@ import { checkAssertion, readAssertion } from './passkey-ceremonies.ts';
 import { makeChallenge, readChallenge, type ChallengeScope } from './passkey-challenges.ts';
 import { findPasskey, usePasskey, type StoredPasskey } from './passkeys.ts';
 import { relyingPartyOf, type RelyingParty } from './relying-party.ts';
+import type { SignInSettings } from './sign-in/settings.ts';
 
 /** Answers of passkeys, for whoever signs in and whoever proves that it is still them. */
 
@@ -15,6 +16,7 @@ export type AnswerParts = {
   now(): Date;
   base_url(): string;
   mailer: Pick<Mailer, 'post'>;
+  sign_in(): SignInSettings;
 };
 
 /** Returns a new challenge for this scope, and how passkeys name the service; or why there are none at its address. */
@@ -65,7 +67,7 @@ export async function answerPasskey(
 
 /** Its owner and the audit log hear of a passkey whose counter went back. */
 async function tellOfCopy(
-  { db, now, mailer, base_url }: AnswerParts,
+  { db, now, mailer, base_url, sign_in }: AnswerParts,
   { user_id, name, id }: StoredPasskey,
   address: string,
 ): Promise<void> {
@@ -74,7 +76,9 @@ async function tellOfCopy(
   const moment = now();
   await audit(db, { user, action: 'passkey.refuse', subject: id, details: { name }, address, now: moment });
   const subject = 'A passkey of yours was refused on Medley: there may be a copy of it';
-  if (user.is_proved) mailer.post(securityMail(user.email, { subject, now: moment, address, base_url: base_url() }));
+  if (!user.is_proved) return;
+  const { password: has_passwords } = sign_in();
+  mailer.post(securityMail(user.email, { subject, now: moment, address, has_passwords, base_url: base_url() }));
 }
 
 async function findOwner(

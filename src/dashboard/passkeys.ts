@@ -159,7 +159,9 @@ const give_proof = session_endpoint('POST', '/dash/passkeys/proof', 'signed in',
   const { session_id, user } = person;
   const now = () => new Date(app.clock.now());
   const scope = { purpose: 'prove', holder: session_id } as const;
-  const answered = await answerPasskey({ ...app, now }, { scope, user_id: user.id, address }, body);
+  const { sign_in } = app.catalog.current.settings;
+  const parts = { ...app, now, sign_in: () => sign_in };
+  const answered = await answerPasskey(parts, { scope, user_id: user.id, address }, body);
   if ('refused' in answered) throw new ApiError('invalid_request', answered.refused);
   await proveSession(app.db, session_id, now());
   await noteTwoFactors(app.db, session_id);

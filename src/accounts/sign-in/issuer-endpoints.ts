@@ -236,7 +236,7 @@ async function meet(
 
 /** Connects the issuer with a person, who hears of it by mail. */
 async function connect(
-  { db, now, mailer, base_url }: Parts,
+  { db, now, mailer, base_url, sign_in }: Parts,
   ctx: GenericEndpointContext,
   { issuer, identity, user }: Somebody & { user: { id: string; email: string; emailVerified: boolean } },
 ): Promise<void> {
@@ -252,8 +252,9 @@ async function connect(
   });
   if (!is_theirs) throw new SignInProblem('linked_elsewhere', 'the person there is connected with somebody else here');
   const subject = `${issuer.name} signs you in to Medley from now on`;
-  if (user.emailVerified)
-    mailer.post(securityMail(user.email, { subject, now: moment, address, base_url: base_url() }));
+  if (!user.emailVerified) return;
+  const { password: has_passwords } = sign_in();
+  mailer.post(securityMail(user.email, { subject, now: moment, address, has_passwords, base_url: base_url() }));
 }
 
 /** Whoever came by a link has no address of their own before. */

@@ -291,7 +291,8 @@ async function settings(
         await voidLinks(options.db, user.id);
         const address = request?.headers.get(client_address_header) ?? 'unknown';
         const subject = 'Your password on Medley has changed';
-        mailer.post(securityMail(user.email, { subject, now: options.now(), address, base_url: options.base_url() }));
+        const [now, base_url] = [options.now(), options.base_url()];
+        mailer.post(securityMail(user.email, { subject, now, address, base_url, has_passwords: true }));
       },
     },
     rateLimit: { enabled: true, window: 60, max: 300, customRules: limits, customStorage: countedIn(options.windows) },

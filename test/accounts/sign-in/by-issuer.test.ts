@@ -405,6 +405,10 @@ describe('a service without passwords', () => {
     const { browser: val } = await come({ sub: 'val', email: 'val@example.com', email_verified: true });
     expect(await emailOf(val)).toBe('val@example.com');
     expect((await val.post('/auth/prove', { password }, from())).status).toBe(403);
+    const textOf = () =>
+      mails.mails.find(({ to, text }) => to.includes('val@example.com') && /signs you in/.test(text));
+    await expect.poll(textOf).toMatchObject({ text: expect.stringContaining('sign out everywhere else in Settings') });
+    expect(textOf()?.text).not.toContain('password');
   });
 
   it('asks whoever has one for a recent proof instead, to turn a second factor on, renew its codes and turn it off', async () => {
