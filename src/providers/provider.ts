@@ -186,7 +186,8 @@ export type Provider = {
   start(run: RunRequest, signal: AbortSignal): Promise<RunState>;
   /**
    * Asks for the state of a run that was accepted. Throws NotStarted when the upstream has dropped it before its
-   * start: another route may have it. Any other error says nothing about the run: ask again.
+   * start: another route may have it. Any other error says nothing about the run: ask again. `signal` leaves the time
+   * that files within an answer need: the adapter ends a request that is not answered, as `Upstream.call` does.
    */
   poll(run: RunContext, ref: Json, signal: AbortSignal): Promise<RunState>;
   /**

@@ -11,7 +11,7 @@ import { inTraceOf } from '../tracing/tracer.ts';
 import { clientSpan } from './trace.ts';
 import { readRef, refOf, type Attempt, type Task } from './task.ts';
 import { isFull, noteFullRoute } from './throttled.ts';
-import { call_timeout_ms, isLate, pollDelay, runContext } from './upstream-run.ts';
+import { poll_timeout_ms, isLate, pollDelay, runContext } from './upstream-run.ts';
 
 /** The parts of the app that polling takes. */
 type PollParts = EndingParts & RunParts;
@@ -48,7 +48,7 @@ async function pollUpstream(
   const ref: Json = JSON.parse(run_ref);
   let state: RunState | NotStarted | undefined;
   try {
-    const signal = AbortSignal.any([stopped, AbortSignal.timeout(call_timeout_ms)]);
+    const signal = AbortSignal.any([stopped, AbortSignal.timeout(poll_timeout_ms)]);
     state = await provider.poll(runContext(task, route, parts.clock.now()), ref, signal);
   } catch (error) {
     if (error instanceof NotStarted) state = error;

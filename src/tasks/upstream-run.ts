@@ -3,8 +3,14 @@ import type { Json, Provider, RunContext } from '../providers/provider.ts';
 
 /** A run as its upstream sees it: for tasks, and for test calls of operators, which have none. */
 
-/** One call to an upstream about a run that exists. */
-export const call_timeout_ms = 15_000;
+/** A cancel. */
+const cancel_timeout_ms = 15_000;
+
+/**
+ * A poll with all the files that may be in its answer: as long as the download of a result link may take. An upstream
+ * that does not answer at all, or stops sending, is given up by the adapter's own limits.
+ */
+export const poll_timeout_ms = 600_000;
 
 /** Returns the facts about a run that exists, for the adapter. */
 export function runContext(task: { id: string; kind: RunContext['kind'] }, route: Route, now_ms: number): RunContext {
@@ -44,7 +50,7 @@ export async function stopRun(
 ): Promise<'stopped' | 'billed'> {
   if (!provider.cancel) return 'billed';
   try {
-    return await provider.cancel(run, ref, AbortSignal.timeout(call_timeout_ms));
+    return await provider.cancel(run, ref, AbortSignal.timeout(cancel_timeout_ms));
   } catch (error) {
     warn(error);
     return 'billed';

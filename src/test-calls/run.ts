@@ -17,7 +17,7 @@ import {
 } from '../providers/provider.ts';
 import type { Prober } from '../storage/probe.ts';
 import { measureFiles, unitsOfRun, type MeasuredFile } from '../tasks/run-files.ts';
-import { call_timeout_ms, isLate, pollDelay, runContext, stopRun } from '../tasks/upstream-run.ts';
+import { poll_timeout_ms, isLate, pollDelay, runContext, stopRun } from '../tasks/upstream-run.ts';
 import { TestCallError } from './plan.ts';
 
 /** One call of a route by an operator: no account, no hold, no task. */
@@ -118,7 +118,7 @@ async function runOnce(
     if (isLate(route, { age_ms: performance.now() - begun_at_ms, has_started })) return giveUp(job, provider, ref);
     await sleep(pollDelay(route, poll_after_ms));
     try {
-      state = await provider.poll(contextOf(job), ref, AbortSignal.timeout(call_timeout_ms));
+      state = await provider.poll(contextOf(job), ref, AbortSignal.timeout(poll_timeout_ms));
     } catch (error) {
       if (error instanceof NotStarted) return whyNot(error);
       note(`poll failed: ${error instanceof Error ? error.message : String(error)}`);

@@ -90,6 +90,8 @@ export type Answer = {
 };
 
 const connect_timeout_ms = 10_000;
+/** Of a read: the time until its answer begins, and between two parts of that. A submit has the time of its route. */
+const read_limits = { headersTimeout: 15_000, bodyTimeout: 30_000 };
 const answer_bytes_max = 4_194_304;
 /** Some say the whole input again beside what is wrong with it. */
 const refusal_limits = { bytes_max: 2_097_152, wait_ms: 5_000 };
@@ -234,7 +236,7 @@ async function exchange(
   // Asking twice does no harm; whatever else may be taken twice has a connection of its own.
   const pool = connections.to(origin, { connect_timeout_ms, keep_alive: method === 'GET' });
   const sent = is_streamed ? openBody(stream, headers) : { body: bytes ?? null, failure: () => undefined };
-  const sending = pool.request({ path, method, headers, body: sent.body, signal });
+  const sending = pool.request({ path, method, headers, body: sent.body, signal, ...(is_read && read_limits) });
   const answer = await (is_read
     ? sending
     : sending.catch((error: unknown) => {
