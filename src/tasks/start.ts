@@ -37,12 +37,14 @@ type RouteAttempt = AttemptClaim & {
   provider: Provider;
   /** By performance.now(): the time limit of the submit counts from here, stops of the process included. */
   begun_at_ms: number;
+  /** By the clock, when the try was written down, perhaps by another worker. */
+  opened_at_ms: number;
 };
 
 /** An answer to a submit that came at the last moment may still be on its way into the database. */
 const grace_ms = 1_000;
 
-/** A submit that may be repeated is, after this time. */
+/** A submit that may be repeated is, after this time, until the try is as old as a submit may take. */
 const resubmit_after_ms = 1_000;
 
 /** Time that a result which cannot be had again is kept while its link gives nothing, or our storage fails. */
@@ -103,12 +105,14 @@ async function tryRoutes(parts: StartParts, task: Task, model: Model, stopped: A
     const route = { ...offered, cost: fitCosts(offered.cost, () => JSON.parse(input)) };
     const attempt = { number: number + 1, name, route };
     const result = await withInput(parts, task, input, { route, provider, stopped }, async (prepared) => {
-      const begun_at_ms = performance.now();
+      const begun = { begun_at_ms: performance.now(), opened_at_ms: parts.clock.now() };
       const claimed = await openAttempt(parts, ref, attempt, parts.catalog.current.providers.get(route.provider));
       if (!claimed) return 'done';
+      if (claimed === 'full' && prepared instanceof InputRefused)
+        return inputRefused(parts, task, name, prepared, 'none');
       if (claimed === 'full') return 'full';
       number = attempt.number;
-      return submit(parts, task, { ...attempt, ...claimed, provider, begun_at_ms }, prepared, stopped);
+      return submit(parts, task, { ...attempt, ...claimed, ...begun, provider }, prepared, stopped);
     });
     if (result === 'full') full.push({ route: name, provider: route.provider });
     else if (result !== 'next') return result;
@@ -143,7 +147,7 @@ async function resume(
   const claimed = await claimAttempt(parts, ref, open);
   if (!claimed) return 'done'; // that worker has told more, or a third one took over
   await failpoint('task.claimed');
-  const attempt = { ...claimed, name: open.route, route, begun_at_ms };
+  const attempt = { ...claimed, name: open.route, route, begun_at_ms, opened_at_ms: open.created_at.getTime() };
   if (!provider?.idempotent) return ambiguous(parts, task, attempt, 'the worker was lost while submitting');
   return withInput(parts, task, await loadInput(parts.db, ref), { route, provider, stopped }, (prepared) =>
     submit(parts, task, { ...attempt, provider }, prepared, stopped),
@@ -201,17 +205,26 @@ async function submitFailed(
   stopped: AbortSignal,
 ): Promise<Outcome | NextRoute> {
   if (error instanceof NotStarted) return notStarted(parts, task, attempt, error);
-  if (error instanceof InputRefused) {
-    await parts.health.releaseProbe(attempt.name, task.account_id);
-    const completion = failure(error.type, error.message);
-    return end(parts, task, { ...completion, counts: false, attempt: 'not_started' }, { attempt });
-  }
+  if (error instanceof InputRefused) return inputRefused(parts, task, attempt.name, error, attempt);
   const { idempotent = false } = attempt.provider;
   if (stopped.aborted && idempotent) throw error; // given back: the next worker submits again
   await parts.health.failed(attempt.name, task.account_id, { cause: isTimeout(error) ? 'timeout' : 'upstream_error' });
-  const in_time = performance.now() - attempt.begun_at_ms + resubmit_after_ms < attempt.route.timeout_ms.start;
+  const in_time = parts.clock.now() - attempt.opened_at_ms + resubmit_after_ms < attempt.route.timeout_ms.start;
   if (idempotent && in_time) return { again_after_ms: resubmit_after_ms };
   return ambiguous(parts, task, attempt, String(error));
+}
+
+/** No route would take such an input, so that the task does not wait for room anywhere. */
+async function inputRefused(
+  parts: StartParts,
+  task: Task,
+  route: string,
+  error: InputRefused,
+  attempt: AttemptClaim | 'none',
+): Promise<'done'> {
+  await parts.health.releaseProbe(route, task.account_id);
+  const completion = failure(error.type, error.message);
+  return end(parts, task, { ...completion, counts: false, attempt: 'not_started' }, { attempt });
 }
 
 function isTimeout(error: unknown): boolean {

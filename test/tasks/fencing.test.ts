@@ -212,6 +212,17 @@ describe('two workers on one task', () => {
     expect(await stateOf(ref)).toEqual({ status: 'succeeded', error: null, attempts: ['done'] });
   });
 
+  it('repeat an idempotent submit no longer than it may take', async () => {
+    const ref = await create('test/again');
+    for (const outcome of [{ again_after_ms: 1_000 }, { again_after_ms: 1_000 }, 'done']) {
+      const begun = start(ref);
+      (await again.next('start')).fail(new Error('socket hang up'));
+      expect(await begun).toEqual(outcome);
+      clock.pass(30_000);
+    }
+    expect(await stateOf(ref)).toEqual({ status: 'failed', error: 'upstream_error', attempts: ['ambiguous'] });
+  });
+
   it('go on once with a run that is dropped before its start, however often they learn of it', async () => {
     const ref = await create('test/once');
     const begun = start(ref);

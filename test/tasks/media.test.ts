@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { readDataUrl, writeDataUrl } from '../../src/lib/data-url.ts';
 import { newId } from '../../src/lib/ids.ts';
+import type { RunState } from '../../src/providers/provider.ts';
 import { startWorker } from '../../src/worker.ts';
 import { expectExactBooks, startTestApp, type Client, type TestApp } from '../helpers/app.ts';
 import { limits } from '../helpers/catalog.ts';
@@ -30,10 +31,11 @@ ${limits()}
 files: { file_mb_max: 40 }
 providers:
   data: { adapter: data }
+  small: { adapter: data, max_active: 1 }
   link: { adapter: link, allow_private: true }
   far: { adapter: link }
   either: { adapter: either, allow_private: true }
-models: ${model('data', ['data'])} ${model('link', ['link'])} ${model('far', ['far'])} ${model('either', ['either'])}
+models: ${model('data', ['data'])} ${model('link', ['link'])} ${model('far', ['far'])} ${model('either', ['either'])} ${model('small', ['small'])}
   ${model('failover', ['far', 'data'])} ${model('mapped', ['data'], ', input: { text: $input.prompt, refs: [{ uri: $input.image }], mode: x }')}
 `;
 
@@ -176,6 +178,18 @@ describe('an upstream that takes data URLs', () => {
     const rows = await service.app.db.query('select counts_as_failure as counts from tasks where id = $1', [json.id]);
     expect(rows).toEqual([{ counts: false }]);
   });
+});
+
+it('a link to nothing fails its task at once, also where its provider has no room', async () => {
+  const ending = Promise.withResolvers<RunState>();
+  takers.data.answer = () => ending.promise;
+  const busy = generate('small', { prompt: 'a' });
+  await expect.poll(() => takers.data.runs.length).toBe(1);
+  const { json } = await generate('small', { prompt: 'b', image: `${site.url}/nothing` });
+  ending.resolve({ phase: 'done', files: [{ bytes: png }] });
+  await busy;
+  const message = 'input.image cannot be fetched: The address answered 404.';
+  expect(json).toMatchObject({ status: 'failed', error: { type: 'invalid_request', message } });
 });
 
 describe('an upstream that takes links', () => {
