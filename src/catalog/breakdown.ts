@@ -1,5 +1,5 @@
 import { plus, roundHalfUp, times, toMoney, zero, type Money, type Rational } from '../money/money.ts';
-import { chargedQuantity, priceOf, quantity, rateOf, type Pricing, type Units } from './price.ts';
+import { chargedQuantity, priceOf, quantity, rateOf, unitsByRows, type Pricing, type Units } from './price.ts';
 
 /** One line of a charge: so many units at the price of its row. */
 export type ChargePart = {
@@ -29,9 +29,10 @@ const parts_per_millionth = 10n ** 6n;
 
 /** Takes a charge apart: by the quantities that are charged, rounded half up, as chargeOf does. */
 export function chargeParts(pricing: Pricing, units: Units, held_units: Units): Breakdown {
+  const counted = unitsByRows(units, pricing.rows);
   return breakdown(pricing, 'half_up', (unit) => ({
-    charged: chargedQuantity(unit, units, held_units),
-    measured: quantity(units, unit),
+    charged: chargedQuantity(unit, counted, held_units),
+    measured: quantity(counted, unit),
   }));
 }
 

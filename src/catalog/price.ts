@@ -186,11 +186,21 @@ export function chargeAmount(pricing: Pricing, units: Units, held_units: Units):
 
 /** The same sum before it is cut to what was held: the difference is the operator's loss. */
 export function measuredCost(pricing: Pricing, units: Units, held_units: Units): Money {
+  const counted = unitsByRows(units, pricing.rows);
   const cost = toMoney(
-    total(pricing, (unit) => chargedQuantity(unit, units, held_units)),
+    total(pricing, (unit) => chargedQuantity(unit, counted, held_units)),
     'half_up',
   );
   return cost < money_max ? cost : money_max;
+}
+
+/** Returns the units as these rows count them: cached input without a row of its own costs as input. */
+export function unitsByRows(units: Units, rows: readonly { unit: Unit }[]): Units {
+  const { cached_input_token: cached, input_token: input } = units;
+  if (cached === undefined || input === undefined) return units;
+  if (rows.some(({ unit }) => unit === 'cached_input_token')) return units;
+  const { cached_input_token: _, ...others } = units;
+  return { ...others, input_token: decimalText(plus(decimal(input), decimal(cached))) ?? input };
 }
 
 function total(pricing: Pricing, quantityOf: (unit: Unit) => Rational): Rational {

@@ -1,7 +1,7 @@
 import { divide, money_max, plus, rational, times, toMoney, zero, type Rational } from '../money/money.ts';
 import type { UpstreamCharge } from '../money/upstream.ts';
 import { input_token_units, type CostRow, type JsonObject, type Settings } from './model.ts';
-import { chargedQuantity, fits, quantity, rowsOfInput, type Units } from './price.ts';
+import { chargedQuantity, fits, quantity, rowsOfInput, unitsByRows, type Units } from './price.ts';
 
 type Rates = Pick<Settings, 'currencies' | 'base_currency'>;
 
@@ -55,8 +55,10 @@ export function freeOfCharge(settings: Rates): UpstreamCharge {
 function byRows(settings: Rates, { rows, units, held_units }: CostFacts): Rational | undefined {
   if (rows.length === 0 || !units) return undefined;
   let sum: Rational = zero;
-  for (const { unit, amount, per, currency } of rowsOfInput(rows, inputTokens(units))) {
-    const count = quantity(held_units, unit) ? chargedQuantity(unit, units, held_units) : quantity(units, unit);
+  const fitting = rowsOfInput(rows, inputTokens(units));
+  const counted = unitsByRows(units, fitting);
+  for (const { unit, amount, per, currency } of fitting) {
+    const count = quantity(held_units, unit) ? chargedQuantity(unit, counted, held_units) : quantity(counted, unit);
     const price = rational(amount);
     if (!count || !price) return undefined;
     const cost = inBase(settings, times(count, times(price, { numerator: 1n, denominator: BigInt(per) })), currency);

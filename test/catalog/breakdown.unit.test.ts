@@ -29,6 +29,14 @@ it('each unit that was used has a row with its quantity, its price and its amoun
   });
 });
 
+it('cached input without a price of its own is in the row of the input', () => {
+  const pricing = { ...tokens, rows: tokens.rows.filter(({ unit }) => unit !== 'cached_input_token') };
+  const units = { input_token: '100', cached_input_token: '150', output_token: '0' };
+  const { parts, sum } = chargeParts(pricing, units, {});
+  expect(parts).toMatchObject([{ unit: 'input_token', quantity: '250', amount: '0.00075' }]);
+  expect(sum).toBe(measuredCost(pricing, units, {}));
+});
+
 it('a rate turns each amount into the currency of the account, and what is rounded is a row', () => {
   const pricing = { ...tokens, currency: 'PLN', rate: '3.6543' };
   const { parts, rounding, rate, sum } = chargeParts(pricing, { input_token: '1', output_token: '0' }, {});

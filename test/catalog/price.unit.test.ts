@@ -186,6 +186,14 @@ describe('chargeAmount', () => {
     expect(charged).toBe(1_010_000n);
   });
 
+  it('has cached input as input unless that has a price of its own', () => {
+    const held = { input_token: '1000' };
+    const units = { input_token: '100', cached_input_token: '150.5' };
+    expect(chargeAmount(usd(['input_token', '0.01']), units, held)).toBe(2_505_000n);
+    expect(chargeAmount(usd(['input_token', '0.01'], ['cached_input_token', '0.001']), units, held)).toBe(1_150_500n);
+    expect(chargeAmount(usd(['image', '1']), { ...units, image: '2' }, { image: '2' })).toBe(2_000_000n);
+  });
+
   it('measures minutes in milliseconds', () => {
     const minutes = usd(['minute', '0.6']);
     expect(chargeAmount(minutes, { request: '1', second: '61.5' }, { minute: '2' })).toBe(615_000n);

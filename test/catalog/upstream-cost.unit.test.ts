@@ -98,7 +98,20 @@ describe('the upstream cost', () => {
         rows: [row('input_token', '1', { per: 1000 }), row('input_token', '2', { per: 1000, above_input_tokens: 200 })],
         units: { input_token: '100', cached_input_token: '150' },
       },
-      costOf('rows', 200_000n, 200_000n),
+      costOf('rows', 500_000n, 500_000n),
+    ],
+    [
+      'cached input that has a row',
+      {
+        rows: [row('input_token', '1', { per: 1000 }), row('cached_input_token', '0.1', { per: 1000 })],
+        units: { input_token: '100', cached_input_token: '150' },
+      },
+      costOf('rows', 115_000n, 115_000n),
+    ],
+    [
+      'cached input as input without one',
+      { rows: [row('input_token', '1', { per: 1000 })], units: { input_token: '100', cached_input_token: '150' } },
+      costOf('rows', 250_000n, 250_000n),
     ],
     ['nothing at all, by its rows', { rows: [row('request', '0')], units: undefined }, costOf('free', 0n, 0n)],
   ])('is read from %s', (_what, answer, charge) => {
