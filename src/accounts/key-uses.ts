@@ -79,3 +79,12 @@ async function writeUses(db: Queryable, uses: ReadonlyMap<string, number>): Prom
     'brief',
   );
 }
+
+/** Returns the accounts of which a key was used since then. */
+export async function accountsInUse(db: Queryable, since: Date): Promise<string[]> {
+  const rows = await db.query<{ account_id: string }>(
+    'select distinct account_id from api_keys where last_used_at >= $1',
+    [since],
+  );
+  return rows.map(({ account_id }) => account_id);
+}

@@ -1,3 +1,4 @@
+import { accountsInUse } from '../accounts/key-uses.ts';
 import { backupHealth, healthText } from '../backup/scheduled.ts';
 import { sandbox_name } from '../catalog/check-settings.ts';
 import { endText } from '../catalog/dated.ts';
@@ -43,14 +44,29 @@ function causeOf(kind: OperatorKind, facts: Facts): Cause {
 /** A route that was open for a shorter time may have healed by itself. */
 const down_ms = 5 * 60_000;
 
+/** Behind other routes one may be asked never again: so long after its last pause nobody knows whether it fails. */
+const unknown_ms = 60 * 60_000;
+
+/** Routes that fail for all accounts, or for each one that has sent a request within the hour, with what fails. */
+async function failingRoutes(db: Db, now: Date): Promise<Map<string, string>> {
+  const now_ms = now.getTime();
+  const circuits = (await openRoutes(db, now)).filter(
+    ({ opened_at, retry_at }) => opened_at.getTime() <= now_ms - down_ms && retry_at.getTime() > now_ms - unknown_ms,
+  );
+  if (circuits.length === 0) return new Map();
+  const here = await accountsInUse(db, new Date(now_ms - unknown_ms));
+  const failing = new Map<string, string>();
+  for (const [route, of_route] of Map.groupBy(circuits, (circuit) => circuit.route)) {
+    const accounts = new Set(of_route.map(({ account_id }) => account_id));
+    const [first] = of_route;
+    if (first && (accounts.has(null) || here.every((id) => accounts.has(id)))) failing.set(route, first.cause);
+  }
+  return failing;
+}
+
 /** Providers with a route that fails for all accounts. Critical: a model has no other route. */
 async function providersDown({ db, catalog }: OperatorParts, now: Date): Promise<Cause[]> {
-  const circuits = await openRoutes(db, now);
-  const open = new Map(
-    circuits
-      .filter(({ account_id, opened_at }) => account_id === null && opened_at.getTime() <= now.getTime() - down_ms)
-      .map(({ route, cause }) => [route, cause]),
-  );
+  const open = await failingRoutes(db, now);
   const down = new Map<string, { routes: string[]; without: string[] }>();
   for (const { id, routes } of catalog.current.models.values()) {
     const is_without = routes.every((route) => open.has(routeName(id, route.id)));

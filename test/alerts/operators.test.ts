@@ -68,11 +68,19 @@ async function look(after_ms = minute): Promise<string[]> {
   ];
 }
 
-async function open(route: string, minutes_ago: number): Promise<void> {
+/** Without an account the route is open for all. */
+async function open(route: string, minutes_ago: number, account_id = ''): Promise<void> {
   await test.app.db.query(
-    `insert into route_health (route, account_id, cause, openings, opened_at, retry_at) values ($1, '', 'timeout', 1, $2, $3)`,
-    [route, new Date(clock.now() - minutes_ago * minute), new Date(clock.now() + minute)],
+    `insert into route_health (route, account_id, cause, openings, opened_at, retry_at) values ($1, $4, 'timeout', 1, $2, $3)`,
+    [route, new Date(clock.now() - minutes_ago * minute), new Date(clock.now() + minute), account_id],
   );
+}
+
+/** A new account whose key has just been used. */
+async function accountInUse(): Promise<string> {
+  const { account_id, key_id } = await test.client();
+  await test.app.db.query('update api_keys set last_used_at = $2 where id = $1', [key_id, now()]);
+  return account_id;
 }
 
 it('a provider that fails for all accounts is an alert after five minutes, critical where no other route is left', async () => {
@@ -89,6 +97,28 @@ it('a provider that fails for all accounts is an alert after five minutes, criti
   await test.app.db.query('delete from route_health');
   expect(await look(3 * minute)).toEqual([]); // it may come back
   expect(await look(3 * minute)).toEqual(['Closed: up is down', 'closed provider_down critical']);
+});
+
+it('a provider that fails for each account that calls is an alert, be it one alone, and for one of several it is none', async () => {
+  await test.app.db.query('update api_keys set last_used_at = null');
+  await test.configure(usual + models('2099-01-01'));
+  const one = await accountInUse();
+  await open('test/two#a', 4, one);
+  expect(await look(0)).toEqual([]);
+  expect(await look(2 * minute)).toEqual(['up is down', 'opened provider_down warning']);
+  const other = await accountInUse();
+  expect(await look(6 * minute)).toEqual(['Closed: up is down', 'closed provider_down warning']);
+  await open('test/two#a', 6, other);
+  expect(await look()).toEqual(['up is down', 'opened provider_down warning']);
+});
+
+it('a provider that nobody has asked for an hour is an alert no more', async () => {
+  await test.configure(usual + models('2099-01-01'));
+  await open('test/two#a', 6);
+  expect(await look(0)).toEqual(['up is down', 'opened provider_down warning']);
+  expect(await look(59 * minute)).toEqual([]);
+  expect(await look(3 * minute)).toEqual([]); // of a minute's pause the hour is over, and the alert stays for five
+  expect(await look(5 * minute)).toEqual(['Closed: up is down', 'closed provider_down warning']);
 });
 
 it('a model that ends within 30 days is an alert once a week, and its end is none', async () => {
