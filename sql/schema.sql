@@ -154,10 +154,12 @@ create table alerts (
   seen_at timestamptz not null,
   closed_at timestamptz,
   is_withdrawn boolean not null default false,
+  level_max smallint not null default 1,
   constraint alerts_pkey PRIMARY KEY (id),
   constraint alerts_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
   constraint alerts_check CHECK (((closed_at IS NOT NULL) OR (NOT is_withdrawn))),
   constraint alerts_level_check CHECK ((level = ANY (ARRAY[1, 2]))),
+  constraint alerts_level_max_check CHECK ((level_max = ANY (ARRAY[1, 2]))),
   constraint alerts_summary_check CHECK (((length(summary) >= 1) AND (length(summary) <= 2000))),
   constraint alerts_title_check CHECK (((length(title) >= 1) AND (length(title) <= 200)))
 );

@@ -50,7 +50,7 @@ export type Cause = {
   summary: string;
   /** The number of the last entry of a balance; null for other alerts. */
   mark: bigint | null;
-  /** Published when the alert opens or becomes critical: to endpoints of the account; for operators' causes, to those of all. */
+  /** Published when the alert opens, and when it is critical for the first time: to endpoints of the account; for operators' causes, to those of all. */
   event?: AccountEvent;
 };
 
@@ -68,10 +68,13 @@ const columns = 'id, account_id, kind, subject, level, title, summary, mark, ope
 
 const whose = (audience: Audience) => `account_id is ${audience === 'accounts' ? 'not null' : 'null'}`;
 
+/** An alert that is open. `level_max`: the highest level that it has had. */
+export type OpenAlert = Alert & { level_max: number };
+
 /** Every open alert of an audience, oldest first. */
-export async function openAlerts(db: Queryable, audience: Audience): Promise<Alert[]> {
-  return db.query<Alert>(
-    `select ${columns} from alerts where closed_at is null and ${whose(audience)} order by opened_at, id`,
+export async function openAlerts(db: Queryable, audience: Audience): Promise<OpenAlert[]> {
+  return db.query<OpenAlert>(
+    `select ${columns}, level_max from alerts where closed_at is null and ${whose(audience)} order by opened_at, id`,
   );
 }
 
@@ -136,12 +139,13 @@ export async function noteLook(db: Db, audience: Audience, look: Look, now: Date
     return !present.has(nameOf(alert)) && alert.seen_at.getTime() <= now.getTime() - calm_ms[alert.kind];
   });
   const closing = new Set([...withdrawn, ...closed]);
-  const levels = new Map(open.filter((alert) => !closing.has(alert)).map((alert) => [nameOf(alert), alert.level]));
+  const staying = open.filter((alert) => !closing.has(alert));
+  const published = new Map(staying.map((alert) => [nameOf(alert), alert.level_max]));
   await db.tx(async (tx) => {
     await closeAlerts(tx, withdrawn, true, now);
     await closeAlerts(tx, closed, false, now);
     const opened = await openOrSee(tx, causes, now);
-    const isNews = (cause: Cause) => opened.has(nameOf(cause)) || cause.level > (levels.get(nameOf(cause)) ?? 2);
+    const isNews = (cause: Cause) => opened.has(nameOf(cause)) || cause.level > (published.get(nameOf(cause)) ?? 2);
     for (const cause of causes.filter(isNews)) await publishCause(tx, cause, now);
   });
 }
@@ -189,13 +193,13 @@ const rows_max = 1_000;
 
 async function writeRows(tx: Queryable, rows: readonly object[], now: Date) {
   return tx.query<CauseName & { is_new: boolean }>(
-    `insert into alerts (id, account_id, kind, subject, level, title, summary, mark, remind_after, opened_at, seen_at)
-     select id, account_id, kind, subject, level, title, summary, mark, make_interval(secs => remind_s), $2, $2
+    `insert into alerts (id, account_id, kind, subject, level, level_max, title, summary, mark, remind_after, opened_at, seen_at)
+     select id, account_id, kind, subject, level, level, title, summary, mark, make_interval(secs => remind_s), $2, $2
        from jsonb_to_recordset((($1::jsonb)->'causes')) as r (id text, account_id text, kind text, subject text,
          level smallint, title text, summary text, mark bigint, remind_s float8)
       order by account_id, kind, subject
      on conflict (coalesce(account_id, ''), kind, subject) where closed_at is null do update set
-       level = excluded.level, title = excluded.title, summary = excluded.summary, mark = excluded.mark,
+       level = excluded.level, level_max = greatest(alerts.level_max, excluded.level), title = excluded.title, summary = excluded.summary, mark = excluded.mark,
        seen_at = greatest(alerts.seen_at, excluded.seen_at)
      returning account_id, kind, subject, xmax = 0 as is_new`,
     [recordText({ causes: rows }), now],

@@ -4,6 +4,7 @@ import { watchAccounts } from '../../src/alerts/watch.ts';
 import { setThreshold } from '../../src/billing/alerts.ts';
 import type { Model } from '../../src/catalog/model.ts';
 import { newId } from '../../src/lib/ids.ts';
+import { close, hold } from '../../src/money/holds.ts';
 import { setAccountBudget } from '../../src/money/account-budgets.ts';
 import { changeEndpoint, createEndpoint, findEndpoint, type NewEndpoint } from '../../src/webhooks/endpoints.ts';
 import { publishEvent } from '../../src/webhooks/events.ts';
@@ -153,6 +154,29 @@ it('events of the balance and of budgets are published once, when their alert op
     { key_id, key_name: 'Site', used_percent: 80, limit: { amount: '10.00' } },
   ]);
   expect(of('budget.exceeded')).toMatchObject([{ key_id, used: { amount: '10.00' }, used_percent: 100 }]);
+});
+
+it('a balance that is now empty and now not, as its holds come and go, is published as empty once', async () => {
+  const account_id = await world.account('Tight', { 'tight@example.com': 'owner' });
+  await setThreshold(test.app.db, account_id, 5_000_000n, now());
+  await endpointOf(account_id, '/tight', ['balance.low']);
+  const key_id = await world.keyOf(account_id);
+  await world.spend(account_id, 8_000_000n, { key_id });
+  await look();
+  for (const ref of ['task_tight_1', 'task_tight_2']) {
+    await hold(test.app.db, { account_id, key_id, ref, amount: 2_000_000n, model: 'm', kind: 'image' }, now());
+    await look();
+    await close(test.app.db, { account_id, ref, cost: null }, now());
+    await look();
+  }
+  const amounts = (await waiting(account_id)).map(({ body }) => JSON.parse(body).data.available.amount);
+  expect(amounts).toEqual(['2.00', '0.00']);
+  await world.topUp(account_id, 8_000_000n);
+  await look();
+  await world.spend(account_id, 10_000_000n, { key_id });
+  await look();
+  expect(await waiting(account_id)).toHaveLength(3);
+  await expectExactBooks(test.app);
 });
 
 it('the end of a model is published once to each account that asks for it, and names no hidden model', async () => {
