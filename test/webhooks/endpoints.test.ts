@@ -306,6 +306,26 @@ describe('an endpoint that changes', () => {
     expect(hasSignature(received.body, header(received, 'x-service-signature'), rotated.json.secret)).toBe(true);
   });
 
+  it('gets what queued for a slot at its new address once there is one', async () => {
+    const client = await stage.test.client();
+    const { receiver, app } = stage;
+    receiver.answer('/queue/from', 'hang');
+    const { id } = await register(client, { url: `${receiver.url}/queue/from` });
+    for (let i = 0; i < 6; i++) await runTask(client);
+    await receiver.nth('/queue/from', 4);
+    const queued = () => app.db.query('select from throttled_deliveries where account_id = $1', [client.account_id]);
+    await until('two more queue', async () => (await queued()).length === 2);
+    await request(client, 'PATCH', `/${id}`, { url: `${receiver.url}/queue/to` });
+    receiver.answer('/queue/from', 204);
+    receiver.release('/queue/from', 204);
+    await until('all are delivered', async () => {
+      return (await deliveriesTo(client.account_id, id)).every(({ state }) => state === 'delivered');
+    });
+    const count = (path: string) => receiver.received.filter((one) => one.path === path).length;
+    expect([count('/queue/from'), count('/queue/to')]).toEqual([4, 2]);
+    expect(await app.db.query('select from delivery_slots where account_id = $1', [client.account_id])).toEqual([]);
+  });
+
   it.each<[string, (client: Client, id: string) => Promise<unknown>]>([
     ['deleted', (client, id) => request(client, 'DELETE', `/${id}`)],
     ['disabled', (client, id) => request(client, 'PATCH', `/${id}`, { enabled: false })],
@@ -449,6 +469,33 @@ describe('a replay', () => {
       expect((await request(client, 'POST', `/${id}/replay`, all)).json).toMatchObject({ events: 1 });
       await failAll(schedule_ms.length + 1);
       expect(await deliveriesTo(client.account_id, id, app)).toMatchObject([{ attempts: 12 }]);
+    } finally {
+      await own.stop();
+    }
+  });
+
+  it('of an event that is removed at the same moment drops its delivery, and holds up no other', async () => {
+    const own = await setStage();
+    try {
+      const { client, receiver, app, clock } = own;
+      const { id } = await register(client, { url: `${receiver.url}/removed`, enabled: false });
+      await runTask(client);
+      await request(client, 'PATCH', `/${id}`, { enabled: true });
+      const keep_ms = app.catalog.current.settings.retention.deliveries_ms;
+      await app.db.tx(async (tx) => {
+        const values = [new Date(clock.now()), client.account_id, id, 'evt_', 'evt_~', 'failed', 10, false];
+        expect(await tx.query('select events from replay_events($1, $2, $3, $4, $5, $6, $7, $8)', values)).toEqual([
+          { events: 1 },
+        ]);
+        await removeOldDeliveries({ ...app, clock: { ...clock, now: () => clock.now() + keep_ms + 60_000 } });
+      });
+      app.engine.wake('delivery.retry');
+      const states = () =>
+        app.db.query('select state from deliveries where endpoint_id = $1 order by created_at', [id]);
+      await until('the delivery without an event is dropped', async () => (await states())[0]?.['state'] === 'dropped');
+      await runTask(client);
+      await receiver.nth('/removed', 1);
+      await until('the next one is delivered', async () => (await states())[1]?.['state'] === 'delivered');
     } finally {
       await own.stop();
     }

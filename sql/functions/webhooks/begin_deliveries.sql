@@ -3,7 +3,8 @@
 -- up sends a new job) or stale (nothing to do).
 --
 -- A delivery to an endpoint of its account goes to the address that this has by now, signed with its secret, or is
--- dropped where it is disabled or gone; its body is that of its event.
+-- dropped where it is disabled or gone; its body is that of its event, and it is dropped where that was removed as a
+-- replay asked for it.
 --
 -- A slot that is taken already was handed on, or its worker is believed dead: the queue gave the job to somebody else.
 -- enable_seqscan is off for plans that were made while the tables were empty.
@@ -39,7 +40,11 @@ begin
       url := d.url;
       body := d.body;
       if d.event_id is not null then
-        select x.body into strict body from webhook_events x where x.account_id = d.account_id and x.id = d.event_id;
+        select x.body into body from webhook_events x where x.account_id = d.account_id and x.id = d.event_id;
+        if not found then
+          perform drop_delivery(p_now, d);
+          answer := 'stale';
+        end if;
       end if;
       select a.webhook_secret, a.webhook_secret_before, a.webhook_secret_rotated_at
         into webhook_secret, webhook_secret_before, webhook_secret_rotated_at from accounts a where a.id = i.account_id;
