@@ -13,12 +13,12 @@ type Parts = { readonly db: Db; readonly listener: Listener; onStop(close: () =>
 
 /** Makes the wait for tasks, which begins to listen when the first one is waited for. */
 export function makeUntilFinal(parts: Parts): UntilFinal {
-  let opened: Promise<UntilFinal> | undefined;
-  return async (ref, timeout_ms, signal) => {
-    opened ??= openWaiting(parts);
-    await (
-      await opened
-    )(ref, timeout_ms, signal);
+  const waiters: Waiters = new Map();
+  let is_listening = false;
+  return (ref, timeout_ms, signal) => {
+    if (!is_listening) listen(parts, waiters);
+    is_listening = true;
+    return sleep(waiters, ref, timeout_ms, signal);
   };
 }
 
@@ -27,8 +27,10 @@ const look_every_ms = 1_000;
 
 type Waiter = { account_id: string; done: () => void };
 
-async function openWaiting({ db, listener, onStop }: Parts): Promise<UntilFinal> {
-  const waiters = new Map<string, Set<Waiter>>();
+type Waiters = Map<string, Set<Waiter>>;
+
+/** Wakes the waiters from now on. Nobody waits for the connection, which may take as long as the database is away. */
+function listen({ db, listener, onStop }: Parts, waiters: Waiters): void {
   const wake = (task_id: string) => {
     for (const waiter of waiters.get(task_id) ?? []) waiter.done();
   };
@@ -43,23 +45,18 @@ async function openWaiting({ db, listener, onStop }: Parts): Promise<UntilFinal>
     for (const row of rows) wake(row.id);
   };
   const lookQuietly = () => void look().catch(() => undefined); // the next look comes in a second
-  const unsubscribe = await listener.subscribe(finished_channel, { onPayload: wake, onGap: lookQuietly });
+  const subscribed = listener.subscribe(finished_channel, { onPayload: wake, onGap: lookQuietly });
+  void subscribed.then(lookQuietly); // some may have ended before
   const timer = setInterval(lookQuietly, look_every_ms);
   timer.unref();
   onStop(() => {
     clearInterval(timer);
-    unsubscribe();
+    void subscribed.then((unsubscribe) => unsubscribe());
     for (const task_id of waiters.keys()) wake(task_id);
   });
-  return (ref, timeout_ms, signal) => sleep(waiters, ref, timeout_ms, signal);
 }
 
-function sleep(
-  waiters: Map<string, Set<Waiter>>,
-  ref: TaskRef,
-  timeout_ms: number,
-  signal: AbortSignal,
-): Promise<void> {
+function sleep(waiters: Waiters, ref: TaskRef, timeout_ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const set = waiters.get(ref.task_id) ?? new Set();
     const done = () => {
