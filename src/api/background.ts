@@ -29,6 +29,7 @@ import { ApiError } from '../errors.ts';
 import type { Answer, Call } from '../http/endpoint.ts';
 import { newId } from '../lib/ids.ts';
 import { whileLeased } from '../leases/while-leased.ts';
+import type { HoldAnswer } from '../money/holds.ts';
 import type { Engine } from '../queue/queue.ts';
 import type { Background, CallerCodec } from '../styles/codec.ts';
 import { mistake } from '../styles/fields.ts';
@@ -179,7 +180,7 @@ function callerFacts({
   return { account, key: { id, name, ...more } };
 }
 
-function wordOf(outcome: Exclude<InsertResult['outcome'], 'crowded'>): 'held' | 'insufficient' | 'over_limit' {
+function wordOf(outcome: Exclude<InsertResult['outcome'], 'crowded'>): HoldAnswer['outcome'] {
   if (outcome === 'created') return 'held';
   return outcome === 'leased' ? 'insufficient' : outcome;
 }

@@ -78,7 +78,9 @@ async function encrypted(
   return { contents: recordText(rows), bytes: stored.map(({ content }) => content) };
 }
 
-export type InsertResult = Funds & { outcome: 'created' | 'crowded' | 'insufficient' | 'over_limit' | 'leased' };
+export type InsertResult = Funds & {
+  outcome: 'created' | 'exists' | 'crowded' | 'insufficient' | 'over_limit' | 'leased';
+};
 
 /** Writes a new response with its hold and its job; `hold` is that of hold_money. The same values may be tried again. */
 export async function prepareBackground(

@@ -77,6 +77,20 @@ test('of many that are asked for at once, an account gets no more than a hundred
   await expectExactBooks(service.app); // a refused one has held nothing
 });
 
+test('one that is written again, since its answer was lost, does not count itself among the hundred', async () => {
+  const other = await service.client();
+  const body = { model: 'sandbox/chat', input: 'Hi', background: true };
+  expect((await other.call('POST', '/v1/responses', body)).status).toBe(200);
+  const again = await service.app.db.query(
+    `select i.outcome from background_responses r
+       join open_holds h on h.account_id = r.account_id and h.ref = r.request_id
+       cross join lateral insert_background_response(to_jsonb(r), to_jsonb(h), 1, '[]', '{}') i
+      where r.account_id = $1`,
+    [other.account_id],
+  );
+  expect(again).toEqual([{ outcome: 'exists' }]);
+});
+
 // Before there is a worker, whose upkeep of each minute encrypts what has no key.
 test('a content of tens of megabytes is read alone, and one that is damaged keeps no other from its new key', async () => {
   const { db, log } = service.app;
