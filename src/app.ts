@@ -254,7 +254,7 @@ async function openParts(
   const people = openPeople({ db, secret, base_url, clock, catalog, log, limits, guard, ...rates }, options, onStop);
   const tracker = makeTracker(onStop);
   const storage = await openStorage(config, catalog.current.settings.storage, onStop, limits);
-  const media = openMedia(catalog, adapters, { guard, limits, storage }, onStop);
+  const media = openMedia(catalog, adapters, { guard, clock, limits, storage }, onStop);
   const stopping = new AbortController();
   onStop(() => stopping.abort(new Error('the service stops'))); // before providers wait for what they carry out
   return {
@@ -373,14 +373,14 @@ function openPeople(
 function openMedia(
   catalog: CatalogHolder,
   adapters: Record<string, Adapter>,
-  { guard, limits, storage }: Pick<App, 'guard' | 'limits' | 'storage'>,
+  { guard, clock, limits, storage }: Pick<App, 'guard' | 'clock' | 'limits' | 'storage'>,
   onStop: App['onStop'],
 ): Pick<App, 'storage' | 'prober' | 'providers' | 'thumbnails'> {
   const prober = openProber(limits);
   onStop(() => prober.close());
   const thumbnails = openThumbnails({ storage, limits });
   onStop(() => thumbnails.close());
-  const providers = openProviders(catalog, adapters, { guard, prober });
+  const providers = openProviders(catalog, adapters, { guard, clock, prober });
   onStop(() => providers.close());
   return { storage, prober, providers, thumbnails };
 }

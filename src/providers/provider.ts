@@ -5,6 +5,7 @@ import type { Units } from '../catalog/price.ts';
 import type { ProviderEntry } from '../catalog/schema.ts';
 import type { Documents } from './offer/document.ts';
 import type { ListModels, ReadPrices } from './offer/offer.ts';
+import type { Clock } from '../lib/clock.ts';
 import type { Guard } from '../net/guard.ts';
 import type { RateClock } from '../concurrency/token-bucket.ts';
 import type { Codec } from '../styles/codec.ts';
@@ -270,8 +271,14 @@ export type ChatProvider = {
   close?(): Promise<void>;
 };
 
-/** Parts for an adapter. `prober` measures files; `rate_clock` is the time in which polls are counted: a test has its own. */
-export type AdapterParts = { guard: Guard; prober: Prober; rate_clock?: RateClock };
+/**
+ * Parts by which an upstream is asked. `clock`: the time by which requests are signed and tokens end, by default the
+ * system's. `rate_clock` is the time in which polls are counted: a test has its own.
+ */
+export type UpstreamParts = { guard: Guard; clock?: Clock; rate_clock?: RateClock };
+
+/** Parts for an adapter. `prober` measures files. */
+export type AdapterParts = UpstreamParts & { prober: Prober };
 
 /** The code for one upstream protocol. */
 export type Adapter = {

@@ -121,7 +121,8 @@ describe('tokens of a Google service account', () => {
 
   it('are signed by the account itself, for an hour, and reach Vertex AI by its own paths', async () => {
     const base = '/v1/projects/p/locations/l/publishers/google';
-    const provider = gemini.openChat(configOf(credentials, base), { guard });
+    const clock = { now: () => Date.parse('2027-07-15T10:12:47.890Z') }; // that of the service, whatever the machine has
+    const provider = gemini.openChat(configOf(credentials, base), { guard, clock });
     await textOf(provider, callOf('gemini', { model: 'gemini-3.1-pro' }));
     await provider.close?.();
     const request = seen.at(-1);
@@ -133,6 +134,7 @@ describe('tokens of a Google service account', () => {
     );
     expect(JSON.parse(Buffer.from(head, 'base64url').toString())).toEqual({ alg: 'RS256', typ: 'JWT', kid: 'key-1' });
     const { iss, sub, scope, iat, exp } = JSON.parse(Buffer.from(claims, 'base64url').toString());
+    expect(iat).toBe(1_815_646_367);
     expect({ iss, sub, scope, lifetime: exp - iat }).toEqual({
       iss: account.client_email,
       sub: account.client_email,
@@ -184,6 +186,21 @@ describe('tokens by OAuth', () => {
     await textOf(short, callOf('completions'));
     expect(tokens_asked()).toBe(before + 3);
     await short.close?.();
+  });
+
+  it('end by the clock of the service', async () => {
+    token = { status: 200, body: { access_token: 'an hour', expires_in: 3_600 } };
+    let now_ms = Date.parse('2027-07-15T10:12:47.890Z');
+    const provider = openai.openChat(configOf(credentials()), { guard, clock: { now: () => now_ms } });
+    const before = tokens_asked();
+    await textOf(provider, callOf('completions'));
+    now_ms += 3_500_000;
+    await textOf(provider, callOf('completions'));
+    expect(tokens_asked()).toBe(before + 1);
+    now_ms += 60_000;
+    await textOf(provider, callOf('completions'));
+    expect(tokens_asked()).toBe(before + 2);
+    await provider.close?.();
   });
 
   it.each([

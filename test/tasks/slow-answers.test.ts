@@ -37,10 +37,10 @@ describe.concurrent('a poll', () => {
   const server = createServer((request, response) => answers[request.url ?? '']?.(request, response));
   const slow: Adapter = {
     serves: (kind) => kind === 'image',
-    open: (config, { guard }) => {
+    open: (config, parts) => {
       const { port } = server.address() as AddressInfo;
       const base_url = `http://127.0.0.1:${port}`;
-      const upstream = openUpstream({ ...config, base_url, allow_private: true }, guard);
+      const upstream = openUpstream({ ...config, base_url, allow_private: true }, parts);
       return {
         start: async () => ({ phase: 'running', ref: 'r', poll_after_ms: 100 }),
         poll: async (run, _ref, signal) => {

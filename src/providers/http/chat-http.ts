@@ -1,10 +1,9 @@
 import { makeWellFormed } from '../../lib/well-formed.ts';
 import { Readable } from 'node:stream';
 import type { ProviderConfig } from '../../catalog/model.ts';
-import type { Guard } from '../../net/guard.ts';
 import { ask, type UpstreamAnswer } from './answer-body.ts';
 import { openConnections, readRefusal, unreached } from './connections.ts';
-import type { ChatReply } from '../provider.ts';
+import type { ChatReply, UpstreamParts } from '../provider.ts';
 import { openCredentials } from './credentials.ts';
 import { ownTexts } from './own-texts.ts';
 import { refusalError, type Hints } from './refusal.ts';
@@ -26,15 +25,15 @@ const refusal_limits = { bytes_max: 65_536, wait_ms: 3_000 };
 
 export function openChatClient(
   config: ProviderConfig & { base_url: string },
-  guard: Guard,
+  parts: UpstreamParts,
   hints: Hints = {},
 ): ChatClient {
   const { origin, pathname } = new URL(config.base_url);
   const prefix = pathname.replace(/\/+$/, '');
-  const connections = openConnections(guard, config);
+  const connections = openConnections(parts.guard, config);
   const own = ownTexts(config);
   const { secrets } = own;
-  const authorize = openCredentials(config, guard);
+  const authorize = openCredentials(config, parts);
   return {
     post: async (path, headers, body, { signal, connect_timeout_ms }) => {
       const bytes = Buffer.from(JSON.stringify(makeWellFormed(body)));

@@ -1,7 +1,7 @@
 import { createHash, createHmac } from 'node:crypto';
 import type { Credentials, ProviderConfig } from '../../catalog/model.ts';
-import type { Guard } from '../../net/guard.ts';
-import { NotStarted } from '../provider.ts';
+import { systemClock } from '../../lib/clock.ts';
+import { NotStarted, type UpstreamParts } from '../provider.ts';
 import type { Authorize } from './authorize.ts';
 import { openHmac } from './hmac-signature.ts';
 import { googleToken } from './google-tokens.ts';
@@ -10,35 +10,41 @@ import { openVolcengine } from './volcengine-signature.ts';
 import { openTokenRequests, type AskToken, type Token } from './token-request.ts';
 
 /** Opens credentials that are more than a key; undefined if the provider has none. */
-export function openCredentials(config: ProviderConfig, guard: Guard): Authorize | undefined {
+export function openCredentials(
+  config: ProviderConfig,
+  { guard, clock = systemClock }: UpstreamParts,
+): Authorize | undefined {
   const { credentials } = config;
   if (!credentials) return undefined;
-  const askToken = openTokenRequests(config, guard);
+  const now = () => clock.now();
+  const askToken = openTokenRequests(config, guard, now);
   switch (credentials.kind) {
     case 'aws':
-      return openAws(credentials);
+      return openAws(credentials, now);
     case 'google':
-      return withBearer(googleToken(credentials, askToken));
+      return withBearer(googleToken(credentials, askToken, now), now);
     case 'oauth':
-      return withBearer(oauthToken(credentials, askToken));
+      return withBearer(oauthToken(credentials, askToken), now);
     case 'tencent':
-      return openTencent(credentials);
+      return openTencent(credentials, now);
     case 'volcengine':
-      return openVolcengine(credentials);
+      return openVolcengine(credentials, now);
     case 'hmac':
-      return openHmac(credentials);
+      return openHmac(credentials, now);
   }
 }
+
+type Now = () => number;
 
 /** A token is not used in its last minute: a request takes time, and clocks differ. */
 const spare_ms = 60_000;
 
 /** Requests at the same moment share one question for a token; one that failed is asked for again by the next. */
-function withBearer(ask: () => Promise<Token>): Authorize {
+function withBearer(ask: () => Promise<Token>, now: Now): Authorize {
   let token: Token | undefined;
   let asking: Promise<Token> | undefined;
   const current = async () => {
-    if (token && Date.now() < token.until_ms - spare_ms) return token;
+    if (token && now() < token.until_ms - spare_ms) return token;
     asking ??= ask().finally(() => (asking = undefined));
     return (token = await asking);
   };
@@ -58,7 +64,10 @@ function oauthToken(
 }
 
 /** Signature version 4 of AWS: Bedrock and whatever else is behind it. Its own library signs. */
-function openAws({ region, service, access_key_id, secret_access_key }: Credentials & { kind: 'aws' }): Authorize {
+function openAws(
+  { region, service, access_key_id, secret_access_key }: Credentials & { kind: 'aws' },
+  now: Now,
+): Authorize {
   const opened = (async () => {
     const [{ SignatureV4 }, { S3Client }] = await Promise.all([
       import('@smithy/signature-v4'),
@@ -76,9 +85,8 @@ function openAws({ region, service, access_key_id, secret_access_key }: Credenti
     const query = Object.fromEntries([...url.searchParams.keys()].map((name) => [name, url.searchParams.getAll(name)]));
     const { protocol, hostname, port, host, pathname } = url;
     try {
-      const signed = await (
-        await opened
-      ).sign({
+      const signer = await opened;
+      const request = {
         method,
         protocol,
         hostname,
@@ -87,7 +95,8 @@ function openAws({ region, service, access_key_id, secret_access_key }: Credenti
         query,
         headers: { ...headers, host },
         body,
-      });
+      };
+      const signed = await signer.sign(request, { signingDate: new Date(now()) });
       return { headers: signed.headers };
     } catch (error) {
       throw new NotStarted(

@@ -12,11 +12,11 @@ const google_lifetime_s = 3_600;
  * Google takes tokens that a service account signs itself: a JWT with the scope, for an hour
  * (google.aip.dev/auth/4111, November 2026).
  */
-function serviceAccountToken(service_account: string, scope: string): () => Promise<Token> {
+function serviceAccountToken(service_account: string, scope: string, now: () => number): () => Promise<Token> {
   let account: { email: string; key_id: string; key: KeyObject } | undefined;
   return async () => {
     account ??= readAccount(service_account);
-    const now_s = Math.floor(Date.now() / 1000);
+    const now_s = Math.floor(now() / 1000);
     const { email, key_id, key } = account;
     const head = { alg: 'RS256', typ: 'JWT', kid: key_id };
     const claims = { iss: email, sub: email, scope, iat: now_s, exp: now_s + google_lifetime_s };
@@ -159,9 +159,13 @@ function unusable(problem: string): NotStarted {
 }
 
 /** Opens the tokens of either kind. */
-export function googleToken(credentials: Credentials & { kind: 'google' }, askToken: AskToken): () => Promise<Token> {
+export function googleToken(
+  credentials: Credentials & { kind: 'google' },
+  askToken: AskToken,
+  now: () => number,
+): () => Promise<Token> {
   const { scope } = credentials;
   return 'external_account' in credentials
     ? externalAccountToken(credentials.external_account, scope, askToken)
-    : serviceAccountToken(credentials.service_account, scope);
+    : serviceAccountToken(credentials.service_account, scope, now);
 }

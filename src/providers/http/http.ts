@@ -1,7 +1,6 @@
 import { Readable } from 'node:stream';
 import type { Dispatcher } from 'undici';
 import { isObject, type Json, type JsonObject, type ProviderConfig } from '../../catalog/model.ts';
-import type { Guard } from '../../net/guard.ts';
 import { readBytes } from '../../lib/read-bytes.ts';
 import { TokenBucket, type RateClock, type RateLimit } from '../../concurrency/token-bucket.ts';
 import type { BodyStream } from './multipart-stream.ts';
@@ -9,7 +8,7 @@ import { openConnections, readRefusal, unreached, type Connections } from './con
 import type { Authorize } from './authorize.ts';
 import { openCredentials } from './credentials.ts';
 import { ownTexts } from './own-texts.ts';
-import { NotStarted, type RunState } from '../provider.ts';
+import { NotStarted, type RunState, type UpstreamParts } from '../provider.ts';
 import { refusalError, retryAfter, runFailure, type Hints, type RunTrouble } from './refusal.ts';
 import { closedFor } from './request-windows.ts';
 import { traceHeaders } from '../../tracing/tracer.ts';
@@ -45,7 +44,6 @@ export type UpstreamOptions = {
   hosts?: readonly string[];
   /** The limit of GET calls with this key. */
   rate_limit?: RateLimit;
-  rate_clock?: RateClock | undefined;
 };
 
 export type UpstreamRequest = {
@@ -98,17 +96,17 @@ const refusal_limits = { bytes_max: 2_097_152, wait_ms: 5_000 };
 
 export function openUpstream(
   config: ProviderConfig & { base_url: string },
-  guard: Guard,
+  parts: UpstreamParts,
   options: UpstreamOptions = {},
 ): Upstream {
   const base = new URL(config.base_url);
   const prefix = base.pathname.replace(/\/+$/, '');
-  const connections = openConnections(guard, config);
-  const bucketOf = openBuckets(options.rate_clock);
+  const connections = openConnections(parts.guard, config);
+  const bucketOf = openBuckets(parts.rate_clock);
   const texts = ownTexts(config);
   const { secrets } = texts;
   const windows = new SubmitWindows();
-  const authorize = openCredentials(config, guard);
+  const authorize = openCredentials(config, parts);
   const link = (url: Json | undefined) => ownLink(url, base.origin, options.hosts ?? []);
   return {
     call: async (request) => {

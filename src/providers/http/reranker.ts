@@ -1,6 +1,5 @@
 import type { JsonObject, ProviderConfig } from '../../catalog/model.ts';
-import type { Guard } from '../../net/guard.ts';
-import { NotStarted, type ChatProvider, type WholeCall } from '../provider.ts';
+import { NotStarted, type ChatProvider, type UpstreamParts, type WholeCall } from '../provider.ts';
 import { openChatClient } from './chat-http.ts';
 
 /** The words of an upstream that ranks: where it is asked, and the body in its names. */
@@ -9,10 +8,10 @@ export type RerankWords = { path: string; bodyOf(body: JsonObject, options: Json
 /** Opens an upstream that ranks documents and does nothing else. */
 export function openReranker(
   config: ProviderConfig & { base_url: string },
-  guard: Guard,
+  parts: UpstreamParts,
   { path, bodyOf }: RerankWords,
 ): ChatProvider {
-  const client = openChatClient(config, guard);
+  const client = openChatClient(config, parts);
   const key: Record<string, string> = config.api_key === undefined ? {} : { authorization: `Bearer ${config.api_key}` };
   const headers = { ...key, accept: 'application/json' };
   return {

@@ -7,7 +7,7 @@ type TencentKey = Omit<Credentials & { kind: 'tencent' }, 'kind'>;
 const algorithm = 'TC3-HMAC-SHA256';
 
 /** Opens signatures of Tencent Cloud, version 3. */
-export function openTencent(key: TencentKey, now: () => number = Date.now): Authorize {
+export function openTencent(key: TencentKey, now: () => number): Authorize {
   return async (request) => ({ headers: signForTencent(request, key, now()) });
 }
 

@@ -21,7 +21,7 @@ const answer_limits = { bytes_max: 65_536, wait_ms: token_limit_ms };
 const usual_lifetime_s = 3_600;
 
 /** Opens requests for tokens, which go by the proxy of their provider; the addresses are the operator's own words. */
-export function openTokenRequests({ proxy }: ProviderConfig, guard: Guard): AskToken {
+export function openTokenRequests({ proxy }: ProviderConfig, guard: Guard, now: () => number): AskToken {
   const connections = openConnections(guard, { allow_private: true, ...(proxy !== undefined && { proxy }) });
   return async (url, request, names = { token: 'access_token' }) => {
     const { origin, host, pathname, search } = new URL(url);
@@ -51,7 +51,7 @@ export function openTokenRequests({ proxy }: ProviderConfig, guard: Guard): AskT
       const reason = status >= 500 || status === 429 ? 'unavailable' : 'rejected_credentials';
       throw new NotStarted(reason, `${host} gave no token: it answered ${status}`);
     }
-    return { text: token, until_ms: endOf(body, names) };
+    return { text: token, until_ms: endOf(body, names, now()) };
   };
 }
 
@@ -64,9 +64,9 @@ function objectIn(bytes: Buffer): JsonObject {
   }
 }
 
-function endOf(body: JsonObject, { until }: TokenNames): number {
+function endOf(body: JsonObject, { until }: TokenNames, now_ms: number): number {
   const end_ms = until === undefined ? Number.NaN : Date.parse(String(body[until]));
   if (Number.isFinite(end_ms)) return end_ms;
   const lifetime_s = Number(body['expires_in']);
-  return Date.now() + (lifetime_s > 0 ? lifetime_s : usual_lifetime_s) * 1000;
+  return now_ms + (lifetime_s > 0 ? lifetime_s : usual_lifetime_s) * 1000;
 }

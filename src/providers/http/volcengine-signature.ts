@@ -7,7 +7,7 @@ type VolcengineKey = Omit<Credentials & { kind: 'volcengine' }, 'kind'>;
 const algorithm = 'HMAC-SHA256';
 
 /** Opens signatures of Volcengine. */
-export function openVolcengine(key: VolcengineKey, now: () => number = Date.now): Authorize {
+export function openVolcengine(key: VolcengineKey, now: () => number): Authorize {
   return async (request) => ({ headers: signForVolcengine(request, key, now()) });
 }
 

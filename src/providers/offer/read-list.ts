@@ -27,7 +27,7 @@ const limit_ms = 20_000;
 /** Reads the list of models of an upstream by the guarded connector. Throws OfferError, whose message is for the operator. */
 export async function readUpstreamList(place: Place): Promise<ListedModel[]> {
   const { config, guard, headers, path, query, read, key_path } = place;
-  const upstream = openUpstream(config, guard, { headers });
+  const upstream = openUpstream(config, { guard }, { headers });
   const signal = AbortSignal.any([place.signal, AbortSignal.timeout(limit_ms)]);
   try {
     if (key_path !== undefined) await get(upstream, config, { path: key_path, signal });
@@ -44,7 +44,7 @@ export async function readUpstreamObject(
   stopped: AbortSignal,
 ): Promise<JsonObject | undefined> {
   const { config, guard, headers, path, query } = place;
-  const upstream = openUpstream(config, guard, { headers });
+  const upstream = openUpstream(config, { guard }, { headers });
   const signal = AbortSignal.any([stopped, AbortSignal.timeout(limit_ms)]);
   try {
     return objectIn(await get(upstream, config, { path, signal, ...(query && { query }) }), config.base_url + path);

@@ -1,13 +1,14 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { GuardError, openGuard, type Guard } from '../../../src/net/guard.ts';
 import { openUpstream, type Upstream, type UpstreamOptions } from '../../../src/providers/http/http.ts';
+import type { UpstreamParts } from '../../../src/providers/provider.ts';
 import { startImitation, type Imitation } from '../imitations/imitation.ts';
 import { configOf, never, secret, startRaw, untilClosed } from '../upstreams.ts';
 
 const guard = openGuard();
 
-const openTo = (url: string, options: UpstreamOptions = {}, own: Guard = guard): Upstream =>
-  openUpstream({ ...configOf('any', url), base_url: url }, own, options);
+const openTo = (url: string, options: UpstreamOptions = {}, own: Partial<UpstreamParts> = {}): Upstream =>
+  openUpstream({ ...configOf('any', url), base_url: url }, { guard, ...own }, options);
 
 const get = { method: 'GET', path: '/x', signal: never } as const;
 
@@ -50,7 +51,7 @@ describe('links of an upstream', () => {
       dialled.push(url);
       throw new GuardError('connect', 'Nobody is there.');
     };
-    const upstream = openTo('https://api.example.com/v1', { hosts }, { ...guard, connect });
+    const upstream = openTo('https://api.example.com/v1', { hosts }, { guard: { ...guard, connect } });
     const ask = (url: string) => upstream.call({ method: 'POST', url, signal: never });
     await expect(ask('https://us1.cluster.example.com/x')).rejects.toMatchObject({
       name: 'NotStarted',
@@ -201,7 +202,7 @@ describe('connections to an upstream', () => {
 
   it("to private addresses are opened only when the provider's configuration permits them", async () => {
     const config = { ...configOf('any', 'http://10.0.0.1'), base_url: 'http://10.0.0.1', allow_private: false };
-    const upstream = openUpstream(config, guard);
+    const upstream = openUpstream(config, { guard });
     const submit = upstream.call({ ...get, method: 'POST', json: {} });
     await expect(submit).rejects.toMatchObject({ name: 'NotStarted', reason: 'unreachable' });
     // A run that is asked for is not dropped because we cannot ask.
@@ -218,7 +219,7 @@ describe('the rate limit of a key', () => {
       roleOf: ({ method }) => (method === 'GET' ? 'poll' : 'submit'),
       answer: () => ({ json: {} }),
     });
-    const upstream = openTo(imitation.url, { rate_limit: { per_minute: 600, burst: 10 }, rate_clock });
+    const upstream = openTo(imitation.url, { rate_limit: { per_minute: 600, burst: 10 } }, { rate_clock });
     imitation.instead('poll', { status: 429, headers: { 'retry-after': '30' }, json: {} });
     expect((await upstream.call(get)).status).toBe(429);
     await expect(upstream.call(get)).rejects.toThrow('may not be asked for 30000 ms');
@@ -262,7 +263,7 @@ describe('secrets', () => {
       answer: () => ({ status: 401, json: { message: 'no access for accesskey-12 with secretkey-34' } }),
     });
     const config = { ...configOf('any', imitation.url), base_url: imitation.url, api_key: 'accesskey-12:secretkey-34' };
-    const upstream = openUpstream(config, guard);
+    const upstream = openUpstream(config, { guard });
     const refused = upstream.refusal(await upstream.call({ ...get, method: 'POST', json: {} }));
     expect(refused.message).toBe('answered 401: no access for [key] with [key]');
     await upstream.close();

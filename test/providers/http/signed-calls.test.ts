@@ -71,7 +71,7 @@ it.each([
   'a cloud that checks the signature of %s takes submits with a body and polls without one',
   async (_, credentials, is_tencent) => {
     const config = { name: 'p', adapter: 'a', base_url: origin, allow_private: true, credentials };
-    const upstream = openUpstream(config, openGuard());
+    const upstream = openUpstream(config, { guard: openGuard() });
     const headers = { 'X-TC-Action': 'SubmitTextToImageJob' };
     const query = { Action: 'CVProcess', Version: '2022-08-31' };
     await upstream.call({
@@ -111,7 +111,7 @@ it.each<[string, { json?: { prompt: string }; body?: Buffer }]>([
   ['nothing', {}],
 ])('an upstream that checks a signature by HMAC over all of a request takes one with %s', async (_, body) => {
   const config = { name: 'p', adapter: 'a', base_url: `${origin}/v1`, allow_private: true, credentials: hmac };
-  const upstream = openUpstream(config, openGuard());
+  const upstream = openUpstream(config, { guard: openGuard() });
   await upstream.call({ method: 'POST', path: '/runs/a%20b', query: { z: 'ł', a: '1' }, signal: never, ...body });
   await upstream.call({ method: 'POST', path: '/runs/a%20b', query: { z: 'ł', a: '1' }, signal: never, ...body });
   const seen = received.splice(0).map((request) => {
@@ -131,10 +131,34 @@ it.each<[string, { json?: { prompt: string }; body?: Buffer }]>([
   await upstream.close();
 });
 
+const aws: Credentials = {
+  kind: 'aws',
+  region: 'eu-central-1',
+  service: 'bedrock',
+  access_key_id: 'AKID',
+  secret_access_key: 'shh',
+};
+
+it.each<[string, Credentials, string, string]>([
+  ['tencent', tencent, 'x-tc-timestamp', '1815646367'],
+  ['volcengine', volcengine, 'x-date', '20270715T101247Z'],
+  ['hmac', hmac, 'x-time', '1815646367890'],
+  ['aws', aws, 'x-amz-date', '20270715T101247Z'],
+])('a request with credentials of %s is signed with the time of the service, not of its machine', async (...row) => {
+  const [, credentials, header, time] = row;
+  const config = { name: 'p', adapter: 'a', base_url: origin, allow_private: true, credentials };
+  const clock = { now: () => Date.parse('2027-07-15T10:12:47.890Z') };
+  const upstream = openUpstream(config, { guard: openGuard(), clock });
+  await upstream.call({ method: 'POST', path: '/runs', json: {}, signal: never });
+  const [request] = received.splice(0);
+  expect(request?.headers[header]).toBe(time);
+  await upstream.close();
+});
+
 it('a form is signed with its whole body', async () => {
   const signing: Credentials = { ...hmac, text: '$body_sha256', query: {}, headers: { 'x-signature': '$signature' } };
   const config = { name: 'p', adapter: 'a', base_url: origin, allow_private: true, credentials: signing };
-  const upstream = openUpstream(config, openGuard());
+  const upstream = openUpstream(config, { guard: openGuard() });
   const stream = formStream([{ name: 'prompt', text: 'A bay' }]);
   await upstream.call({ method: 'POST', path: '/runs', stream, signal: never });
   const [request] = received.splice(0);

@@ -7,8 +7,8 @@ import { toy } from './codec.ts';
 export const toy_adapter = {
   serves: (kind) => kind === 'chat',
   checkChatOptions: chatOptionProblems,
-  openChat: ({ base_url = '', ...config }, { guard }) => {
-    const client = openChatClient({ ...config, base_url }, guard);
+  openChat: ({ base_url = '', ...config }, parts) => {
+    const client = openChatClient({ ...config, base_url }, parts);
     return {
       styles: [toy],
       send: ({ body, timeout_ms }, signal) =>

@@ -6,7 +6,7 @@ import { openChatClient } from '../../http/chat-http.ts';
 import { chatOptionProblems } from '../../http/chat-options.ts';
 import { offeredOf, type OfferedModel, type OfferRequest } from '../../offer/offer.ts';
 import { readUpstreamList } from '../../offer/read-list.ts';
-import type { Adapter, ChatProvider } from '../../provider.ts';
+import type { Adapter, ChatProvider, UpstreamParts } from '../../provider.ts';
 import { readCount } from '../../http/token-count.ts';
 
 const default_base_url = 'https://api.anthropic.com';
@@ -43,9 +43,9 @@ function prefixOf(base_url: string): string {
   return /\/v1\/*$/.test(new URL(base_url).pathname) ? '' : '/v1';
 }
 
-function openChat(config: ProviderConfig, { guard }: { guard: Guard }): ChatProvider {
+function openChat(config: ProviderConfig, parts: UpstreamParts): ChatProvider {
   const base_url = config.base_url ?? default_base_url;
-  const client = openChatClient({ ...config, base_url }, guard);
+  const client = openChatClient({ ...config, base_url }, parts);
   const prefix = prefixOf(base_url);
   const key: Record<string, string> = config.api_key === undefined ? {} : { 'x-api-key': config.api_key };
   const headersFor = (headers: Record<string, string>) => ({ 'anthropic-version': version, ...headers, ...key });

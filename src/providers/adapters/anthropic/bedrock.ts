@@ -1,9 +1,8 @@
 import type { JsonObject, ProviderConfig } from '../../../catalog/model.ts';
-import type { Guard } from '../../../net/guard.ts';
 import { messages } from '../../../styles/messages/codec.ts';
 import { chatOptionProblems } from '../../http/chat-options.ts';
 import type { EventMessage } from '../../http/event-stream.ts';
-import type { Adapter, ChatProvider } from '../../provider.ts';
+import type { Adapter, ChatProvider, UpstreamParts } from '../../provider.ts';
 import { bedrockProblems } from '../bedrock/check.ts';
 import { exceptionOf, objectOf, openBedrockClient } from '../bedrock/client.ts';
 import { betasIn } from './betas.ts';
@@ -22,8 +21,8 @@ export const anthropic_bedrock = {
   openChat,
 } satisfies Adapter;
 
-function openChat(config: ProviderConfig, { guard }: { guard: Guard }): ChatProvider {
-  const client = openBedrockClient(config, guard);
+function openChat(config: ProviderConfig, parts: UpstreamParts): ChatProvider {
+  const client = openBedrockClient(config, parts);
   return {
     styles: [messages],
     has_no_links: true, // images stand in the body there (platform.claude.com, vision, November 2026)

@@ -1,12 +1,11 @@
 import type { OptionProblem } from '../../../catalog/check-settings.ts';
 import type { JsonObject, ProviderConfig } from '../../../catalog/model.ts';
 import type { ProviderEntry } from '../../../catalog/schema.ts';
-import type { Guard } from '../../../net/guard.ts';
 import { messages } from '../../../styles/messages/codec.ts';
 import { openChatClient } from '../../http/chat-http.ts';
 import { chatOptionProblems } from '../../http/chat-options.ts';
 import { readCount } from '../../http/token-count.ts';
-import type { Adapter, ChatProvider } from '../../provider.ts';
+import type { Adapter, ChatProvider, UpstreamParts } from '../../provider.ts';
 import { hints } from '../gemini/hints.ts';
 import { betasIn } from './betas.ts';
 
@@ -29,9 +28,9 @@ function checkProvider({ base_url = '' }: ProviderEntry): OptionProblem[] {
   return [{ field: 'base_url', message: `must name a project and a location, such as ${example}.` }];
 }
 
-function openChat(config: ProviderConfig, { guard }: { guard: Guard }): ChatProvider {
+function openChat(config: ProviderConfig, parts: UpstreamParts): ChatProvider {
   const base_url = config.base_url ?? 'https://aiplatform.googleapis.com/v1';
-  const client = openChatClient({ ...config, base_url }, guard, hints);
+  const client = openChatClient({ ...config, base_url }, parts, hints);
   const publisher = /\/publishers\/anthropic\/*$/.test(new URL(base_url).pathname) ? '' : '/publishers/anthropic';
   const key: Record<string, string> = config.api_key === undefined ? {} : { 'x-goog-api-key': config.api_key };
   const headersFor = (headers: Record<string, string>): Record<string, string> => {

@@ -45,10 +45,10 @@ function checkOptions(options: JsonObject): OptionProblem[] {
     : [...problems, { field: 'body', message: 'must be a mapping' }];
 }
 
-function open(config: ProviderConfig, { guard, rate_clock }: AdapterParts): Provider {
+function open(config: ProviderConfig, parts: AdapterParts): Provider {
   const base_url = (config.base_url ?? default_base_url).replace(/\/+$/, '');
   const headers = { accept: 'application/json', ...keyHeaders(config) };
-  const upstream = openUpstream({ ...config, base_url }, guard, { headers, rate_clock });
+  const upstream = openUpstream({ ...config, base_url }, parts, { headers });
   const is_alone = config.max_active === undefined || config.max_active === 1;
   return {
     media: 'data',

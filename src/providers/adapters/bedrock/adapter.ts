@@ -1,10 +1,9 @@
 import type { OptionProblem } from '../../../catalog/check-settings.ts';
 import { isObject, type JsonObject, type ProviderConfig } from '../../../catalog/model.ts';
-import type { Guard } from '../../../net/guard.ts';
 import { converse } from '../../../styles/converse/codec.ts';
 import { chatOptionProblems } from '../../http/chat-options.ts';
 import type { EventMessage } from '../../http/event-stream.ts';
-import type { Adapter, ChatProvider } from '../../provider.ts';
+import type { Adapter, ChatProvider, UpstreamParts } from '../../provider.ts';
 import { bedrockProblems } from './check.ts';
 import { exceptionOf, openBedrockClient } from './client.ts';
 
@@ -25,8 +24,8 @@ function checkChatOptions({ additional_fields = {}, guardrail = {}, ...options }
   return [...chatOptionProblems(options), ...own.map(([field]) => ({ field, message }))];
 }
 
-function openChat(config: ProviderConfig, { guard }: { guard: Guard }): ChatProvider {
-  const client = openBedrockClient(config, guard);
+function openChat(config: ProviderConfig, parts: UpstreamParts): ChatProvider {
+  const client = openBedrockClient(config, parts);
   return {
     styles: [converse],
     has_no_links: true, // images and documents are bytes there, or in a bucket of the operator's

@@ -1,10 +1,9 @@
 import { isObject, type JsonObject, type ProviderConfig } from '../../../catalog/model.ts';
-import type { Guard } from '../../../net/guard.ts';
 import { parseExactly } from '../../../lib/long-integers.ts';
 import { openChatClient } from '../../http/chat-http.ts';
 import { asServerEvents, type EventMessage } from '../../http/event-stream.ts';
 import type { Hints } from '../../http/refusal.ts';
-import type { ChatCall, ChatReply } from '../../provider.ts';
+import type { ChatCall, ChatReply, UpstreamParts } from '../../provider.ts';
 import { readCount } from '../../http/token-count.ts';
 
 /** The HTTP of Bedrock's runtime: a model in the path, signed or with an API key of Bedrock. */
@@ -30,9 +29,9 @@ const hints: Hints = {
 };
 
 /** Opens a client of Bedrock; without `base_url` its address follows from the region of the credentials. */
-export function openBedrockClient(config: ProviderConfig, guard: Guard): BedrockClient {
+export function openBedrockClient(config: ProviderConfig, parts: UpstreamParts): BedrockClient {
   const base_url = config.base_url ?? usualUrl(config);
-  const client = openChatClient({ ...config, base_url }, guard, hints);
+  const client = openChatClient({ ...config, base_url }, parts, hints);
   const key: Record<string, string> = config.api_key === undefined ? {} : { authorization: `Bearer ${config.api_key}` };
   const post = (accept: string, method: string, { model, timeout_ms }: Call, body: object, signal: AbortSignal) => {
     const options = { signal, connect_timeout_ms: timeout_ms.connect };

@@ -46,10 +46,10 @@ export const bfl = {
   open,
 } satisfies Adapter;
 
-function open(config: ProviderConfig, { guard, rate_clock }: AdapterParts): Provider {
+function open(config: ProviderConfig, parts: AdapterParts): Provider {
   const base_url = withoutVersion(config.base_url ?? default_base_url, /\/v1$/);
   const headers = { accept: 'application/json', ...(config.api_key !== undefined && { 'x-key': config.api_key }) };
-  const upstream = openUpstream({ ...config, base_url }, guard, { headers, hosts, rate_limit: calls, rate_clock });
+  const upstream = openUpstream({ ...config, base_url }, parts, { headers, hosts, rate_limit: calls });
   return {
     media: 'either',
     start: (run, signal) => start(upstream, run, signal),

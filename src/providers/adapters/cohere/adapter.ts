@@ -10,8 +10,8 @@ const default_base_url = 'https://api.cohere.com';
 export const cohere = {
   serves: (kind) => kind === 'rerank',
   limits: { label: 'Cohere' },
-  openChat: (config, { guard }) => {
+  openChat: (config, parts) => {
     const base_url = (config.base_url ?? default_base_url).replace(/\/v[12]\/*$/, '');
-    return openReranker({ ...config, base_url }, guard, { path: '/v2/rerank', bodyOf: withoutShortening });
+    return openReranker({ ...config, base_url }, parts, { path: '/v2/rerank', bodyOf: withoutShortening });
   },
 } satisfies Adapter;

@@ -62,12 +62,11 @@ function keyHeaders({ api_key }: ProviderConfig): Record<string, string> {
 
 type Client = { upstream: Upstream; viewOf(file: ViewedFile): RemoteFile };
 
-function open(config: ProviderConfig, { guard, rate_clock }: AdapterParts): Provider {
+function open(config: ProviderConfig, parts: AdapterParts): Provider {
   const base_url = (config.base_url ?? default_base_url).replace(/\/+$/, '');
   const key = keyHeaders(config);
-  const upstream = openUpstream({ ...config, base_url }, guard, {
+  const upstream = openUpstream({ ...config, base_url }, parts, {
     headers: { accept: 'application/json', ...key },
-    rate_clock,
   });
   const credentials = { origin: new URL(base_url).origin, headers: { ...key, ...config.headers } };
   const viewOf = (file: ViewedFile) => {

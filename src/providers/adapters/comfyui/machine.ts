@@ -20,7 +20,7 @@ export async function askMachine(
   config: ProviderConfig & { base_url: string },
   { guard, headers, signal }: { guard: Guard; headers: Record<string, string>; signal: AbortSignal },
 ): Promise<DocumentFacts> {
-  const upstream = openUpstream(config, guard, { headers });
+  const upstream = openUpstream(config, { guard }, { headers });
   const limited = AbortSignal.any([signal, AbortSignal.timeout(limit_ms)]);
   const classes = [...new Set([...workflow.values()].map(({ class_type }) => class_type))].slice(0, classes_max);
   const infos = new Map<string, JsonObject | 'missing'>();

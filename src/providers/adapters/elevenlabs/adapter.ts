@@ -47,13 +47,13 @@ export const elevenlabs = {
   open,
 } satisfies Adapter;
 
-function open(config: ProviderConfig, { guard, prober }: AdapterParts): Provider {
+function open(config: ProviderConfig, parts: AdapterParts): Provider {
   const headers: Record<string, string> = config.api_key === undefined ? {} : { 'xi-api-key': config.api_key };
-  const upstream = openUpstream({ ...config, base_url: config.base_url ?? default_base_url }, guard, { headers });
+  const upstream = openUpstream({ ...config, base_url: config.base_url ?? default_base_url }, parts, { headers });
   return {
     media: 'data',
     start: async (run, signal) => {
-      const work = operationOf(run) === 'speech-to-text' ? transcribe(prober) : makeAudio;
+      const work = operationOf(run) === 'speech-to-text' ? transcribe(parts.prober) : makeAudio;
       const state = await work(upstream, run, signal);
       if ('phase' in state) return state;
       throw refusalOf(upstream, state, run);

@@ -63,11 +63,11 @@ function checkOptions(options: JsonObject, output: JsonObject = {}): OptionProbl
   return [...optionProblems(options, option_names), ...costProblems(options), ...outputProblems(output)];
 }
 
-function open(config: ProviderConfig, { guard, rate_clock }: AdapterParts): Provider {
+function open(config: ProviderConfig, parts: AdapterParts): Provider {
   const base_url = config.base_url ?? default_base_url;
   const headers: Record<string, string> =
     config.api_key === undefined ? {} : { authorization: `Key ${config.api_key}` };
-  const upstream = openUpstream({ ...config, base_url }, guard, { headers, rate_limit: calls, rate_clock });
+  const upstream = openUpstream({ ...config, base_url }, parts, { headers, rate_limit: calls });
   return {
     media: 'either',
     start: (run, signal) => start(upstream, run, signal),

@@ -44,13 +44,13 @@ const hosts = ['generativelanguage.googleapis.com'];
 /** No quota of reads is documented (ai.google.dev, "Rate limits", 2026-11-28). */
 const rate_limit = { per_minute: 300, burst: 30 };
 
-function open(config: ProviderConfig, { guard, rate_clock }: AdapterParts): Provider {
+function open(config: ProviderConfig, parts: AdapterParts): Provider {
   const base_url = config.base_url ?? default_base_url;
   const key: Record<string, string> = config.api_key === undefined ? {} : { 'x-goog-api-key': config.api_key };
   const { pathname } = new URL(base_url);
   const is_vertex = /\/locations\/[^/]+\/*$/.test(pathname);
   const upstream: InteractionsUpstream = {
-    ...openUpstream({ ...config, base_url }, guard, { headers: key, hosts, rate_limit, rate_clock }),
+    ...openUpstream({ ...config, base_url }, parts, { headers: key, hosts, rate_limit }),
     path: `${is_vertex || /\/v\d+[a-z]*\d*\/*$/.test(pathname) ? '' : '/v1beta'}/interactions`,
     video_delivery: is_vertex ? 'inline' : 'uri',
     key,

@@ -1,8 +1,7 @@
 import type { JsonObject, ProviderConfig } from '../../../catalog/model.ts';
-import type { Guard } from '../../../net/guard.ts';
 import { gemini } from '../../../styles/gemini/codec.ts';
 import { openChatClient } from '../../http/chat-http.ts';
-import { InputRefused, type ChatProvider } from '../../provider.ts';
+import { InputRefused, type ChatProvider, type UpstreamParts } from '../../provider.ts';
 import { hints } from './hints.ts';
 import { isVertex, modelPath, pathPrefix } from './paths.ts';
 import { readCount } from '../../http/token-count.ts';
@@ -14,9 +13,9 @@ const default_base_url = 'https://generativelanguage.googleapis.com';
  * Gemini's own way to chat: `generateContent`, which names the model in its path. The route's option
  * `safety_settings`, a list as the API takes it, goes along with every request.
  */
-export function openGeminiChat(config: ProviderConfig, { guard }: { guard: Guard }): ChatProvider {
+export function openGeminiChat(config: ProviderConfig, parts: UpstreamParts): ChatProvider {
   const base_url = config.base_url ?? default_base_url;
-  const client = openChatClient({ ...config, base_url }, guard, hints);
+  const client = openChatClient({ ...config, base_url }, parts, hints);
   const prefix = pathPrefix(base_url);
   const key: Record<string, string> = config.api_key === undefined ? {} : { 'x-goog-api-key': config.api_key };
   return {

@@ -17,11 +17,11 @@ const hosts = ['generativelanguage.googleapis.com'];
 const rate_limit = { per_minute: 300, burst: 30 };
 
 /** Images, which come in the answer to the submit, and videos, which are operations. */
-export function openMedia(config: ProviderConfig, { guard, rate_clock }: AdapterParts): Provider {
+export function openMedia(config: ProviderConfig, parts: AdapterParts): Provider {
   const base_url = config.base_url ?? default_base_url;
   const key: Record<string, string> = config.api_key === undefined ? {} : { 'x-goog-api-key': config.api_key };
   const upstream: GeminiUpstream = {
-    ...openUpstream({ ...config, base_url }, guard, { headers: key, hosts, rate_limit, rate_clock }),
+    ...openUpstream({ ...config, base_url }, parts, { headers: key, hosts, rate_limit }),
     prefix: pathPrefix(base_url),
     key,
     is_vertex: isVertex(base_url),

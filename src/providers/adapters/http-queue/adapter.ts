@@ -47,10 +47,10 @@ function checkOptions(options: JsonObject, output: JsonObject): OptionProblem[] 
   ];
 }
 
-function open(config: ProviderConfig, { guard, rate_clock }: AdapterParts): Provider {
+function open(config: ProviderConfig, parts: AdapterParts): Provider {
   const { base_url, api_key: key } = config;
   if (base_url === undefined) throw new Error(`the provider ${config.name} needs a base_url`);
-  const upstream = openUpstream({ ...config, base_url }, guard, { rate_clock });
+  const upstream = openUpstream({ ...config, base_url }, parts);
   const texts = ownTexts(config);
   const contextOf = (run: RunContext, signal: AbortSignal): CallContext => ({
     upstream,

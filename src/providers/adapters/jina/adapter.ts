@@ -8,8 +8,8 @@ const default_base_url = 'https://api.jina.ai/v1';
 export const jina = {
   serves: (kind) => kind === 'rerank',
   limits: { label: 'Jina AI' },
-  openChat: (config, { guard }) =>
-    openReranker({ ...config, base_url: config.base_url ?? default_base_url }, guard, { path: '/rerank', bodyOf }),
+  openChat: (config, parts) =>
+    openReranker({ ...config, base_url: config.base_url ?? default_base_url }, parts, { path: '/rerank', bodyOf }),
 } satisfies Adapter;
 
 /** It sends the documents back unless it is told not to. */

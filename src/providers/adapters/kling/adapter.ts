@@ -68,12 +68,12 @@ function isEndpoint(value: JsonObject[string]): boolean {
 
 type Client = { upstream: Upstream; rate_clock: RateClock; keyed(now_ms: number): Record<string, string> };
 
-function open(config: ProviderConfig, { guard, rate_clock }: AdapterParts): Provider {
+function open(config: ProviderConfig, parts: AdapterParts): Provider {
   const base_url = withoutVersion(config.base_url ?? default_base_url, /\/v1$/);
   const headers = { accept: 'application/json' };
-  const upstream = openUpstream({ ...config, base_url }, guard, { headers, rate_limit: calls, rate_clock });
+  const upstream = openUpstream({ ...config, base_url }, parts, { headers, rate_limit: calls });
   const keyed = (now_ms: number) => authorizationOf(config.api_key, now_ms);
-  const client = { upstream, rate_clock: rate_clock ?? system_rate_clock, keyed };
+  const client = { upstream, rate_clock: parts.rate_clock ?? system_rate_clock, keyed };
   return {
     media: 'either',
     start: (run, signal) => start(client, run, signal),

@@ -49,14 +49,14 @@ type Dialect = {
   links(answer: JsonObject): (string | undefined)[];
 };
 
-function open(config: ProviderConfig, { guard, rate_clock }: AdapterParts): Provider {
+function open(config: ProviderConfig, parts: AdapterParts): Provider {
   const base_url = config.base_url ?? default_base_url;
   const dialect = dream_machine.test(new URL(base_url).pathname) ? dreams : agents;
   const headers = {
     accept: 'application/json',
     ...(config.api_key !== undefined && { authorization: `Bearer ${config.api_key}` }),
   };
-  const upstream = openUpstream({ ...config, base_url }, guard, { headers, rate_limit: calls, rate_clock });
+  const upstream = openUpstream({ ...config, base_url }, parts, { headers, rate_limit: calls });
   return {
     media: dialect.media,
     start: (run, signal) => start(upstream, dialect, run, signal),

@@ -55,13 +55,13 @@ export const minimax = {
   open,
 } satisfies Adapter;
 
-function open(config: ProviderConfig, { guard, rate_clock }: AdapterParts): Provider {
+function open(config: ProviderConfig, parts: AdapterParts): Provider {
   const base_url = withoutVersion(config.base_url ?? default_base_url, /\/v[12]$/);
   const headers = {
     accept: 'application/json',
     ...(config.api_key !== undefined && { authorization: `Bearer ${config.api_key}` }),
   };
-  const upstream = openUpstream({ ...config, base_url }, guard, { headers, rate_limit: calls, rate_clock });
+  const upstream = openUpstream({ ...config, base_url }, parts, { headers, rate_limit: calls });
   return {
     media: 'either',
     start: (run, signal) => (run.kind === 'audio' ? speak(upstream, run, signal) : start(upstream, run, signal)),

@@ -12,7 +12,7 @@ import { offeredOf, type OfferedModel, type OfferRequest } from '../../offer/off
 import { readUpstreamList } from '../../offer/read-list.ts';
 import { openMedia } from './media.ts';
 import { mediaOptionProblems } from './options.ts';
-import type { Adapter, ChatProvider, Provider } from '../../provider.ts';
+import type { Adapter, ChatProvider, Provider, UpstreamParts } from '../../provider.ts';
 
 /** Beside chat completions. */
 const paths = new Map<Codec, string>([
@@ -67,8 +67,8 @@ async function listModels(
   return offeredOf(await readUpstreamList({ ...place, read: (text) => readList(form, text) }));
 }
 
-function openChat(config: ProviderConfig, { guard }: { guard: Guard }): ChatProvider {
-  const client = openChatClient({ ...config, base_url: config.base_url ?? default_base_url }, guard);
+function openChat(config: ProviderConfig, parts: UpstreamParts): ChatProvider {
+  const client = openChatClient({ ...config, base_url: config.base_url ?? default_base_url }, parts);
   const key: Record<string, string> = config.api_key === undefined ? {} : { authorization: `Bearer ${config.api_key}` };
   const takes_json = { ...key, accept: 'application/json' };
   const takes_events = { ...key, accept: 'text/event-stream' };

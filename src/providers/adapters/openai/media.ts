@@ -10,17 +10,14 @@ import { pollVideo, startVideo, video_calls } from './videos.ts';
 import type { Work } from './work.ts';
 
 /** Images, speech and transcripts: the upstream answers a submit with the result, and keeps nothing. Videos are polled. */
-export function openMedia(
-  config: ProviderConfig & { base_url: string },
-  { guard, prober, rate_clock }: AdapterParts,
-): Provider {
+export function openMedia(config: ProviderConfig & { base_url: string }, parts: AdapterParts): Provider {
   const headers: Record<string, string> =
     config.api_key === undefined ? {} : { authorization: `Bearer ${config.api_key}` };
-  const upstream = openUpstream(config, guard, { headers, rate_limit: video_calls, rate_clock });
+  const upstream = openUpstream(config, parts, { headers, rate_limit: video_calls });
   return {
     media: 'data',
     start: async (run, signal) => {
-      const answer = await workOf(run, prober)(upstream, run, signal);
+      const answer = await workOf(run, parts.prober)(upstream, run, signal);
       return 'phase' in answer ? answer : refused(upstream, run, answer);
     },
     poll: async (run, ref, signal) => {

@@ -65,10 +65,10 @@ function checkOptions(options: JsonObject, output: JsonObject = {}): OptionProbl
   ];
 }
 
-function open(config: ProviderConfig, { guard, rate_clock }: AdapterParts): Provider {
+function open(config: ProviderConfig, parts: AdapterParts): Provider {
   const base_url = config.base_url ?? default_base_url;
   const key: Record<string, string> = config.api_key === undefined ? {} : { authorization: `Bearer ${config.api_key}` };
-  const upstream = openUpstream({ ...config, base_url }, guard, { headers: key, rate_limit: calls, rate_clock });
+  const upstream = openUpstream({ ...config, base_url }, parts, { headers: key, rate_limit: calls });
   return {
     media: 'either',
     start: (run, signal) => start(upstream, run, signal),

@@ -11,8 +11,8 @@ const default_base_url = 'https://api.voyageai.com/v1';
 export const voyage = {
   serves: (kind) => kind === 'rerank',
   limits: { label: 'Voyage AI' },
-  openChat: (config, { guard }) =>
-    openReranker({ ...config, base_url: config.base_url ?? default_base_url }, guard, { path: '/rerank', bodyOf }),
+  openChat: (config, parts) =>
+    openReranker({ ...config, base_url: config.base_url ?? default_base_url }, parts, { path: '/rerank', bodyOf }),
 } satisfies Adapter;
 
 /** By itself it cuts what is too long; `truncation: false` makes that an error. */
