@@ -47,6 +47,9 @@ export const chaos_again: Adapter = {
 
 const poll_after_ms = 100;
 
+/** As `Upstream.call` has them for a read. */
+const read_limits = { headersTimeout: 15_000, bodyTimeout: 30_000 };
+
 const openChaos = ({ base_url }: ProviderConfig): Provider => ({
   start: async (run, signal) => {
     const url = `${base_url}/submit/${encodeURIComponent(run.model)}/${run.task_id}`;
@@ -65,7 +68,7 @@ const openChaos = ({ base_url }: ProviderConfig): Provider => ({
     return { phase: 'waiting', ref: JSON.parse(bytes.toString()) as Json, poll_after_ms };
   },
   poll: async (_run, ref, signal) => {
-    const { statusCode, headers, body } = await request(`${base_url}/poll/${idOf(ref)}`, { signal });
+    const { statusCode, headers, body } = await request(`${base_url}/poll/${idOf(ref)}`, { signal, ...read_limits });
     const bytes = Buffer.from(await body.arrayBuffer());
     if (statusCode !== 200) throw new Error(`status ${statusCode}`);
     if (headers['x-done']) return { phase: 'done', files: [{ bytes }] };
