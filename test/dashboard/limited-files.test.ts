@@ -1,8 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { isOpenToLimited } from '../../src/accounts/limited-keys.ts';
 import { listBatches } from '../../src/batches/batches.ts';
 import type { NewKeyView } from '../../src/dashboard/views/keys.ts';
 import { listFiles } from '../../src/files/files.ts';
 import { newId } from '../../src/lib/ids.ts';
+import { listEndpoints } from '../../src/server.ts';
 import { listVideos } from '../../src/tasks/videos.ts';
 import { expectExactBooks, startTestApp, type TestApp } from '../helpers/app.ts';
 import { memberOf, okBody, ownerOfNew, type Someone } from './people.ts';
@@ -35,7 +37,8 @@ type Things = {
 const patience = { timeout: 120_000, interval: 100 };
 
 beforeAll(async () => {
-  test = await startTestApp({ yaml: 'version: 1\nnet: { allow: ["127.0.0.0/8"] }\n' });
+  const limits = 'limits: { other_per_minute: 20000 }'; // each id is tried everywhere
+  test = await startTestApp({ yaml: `version: 1\nnet: { allow: ["127.0.0.0/8"] }\n${limits}\n` });
   owner = await ownerOfNew(test, 'Agency', 90_000_000n);
   own = await makeThings('shop');
   other = await makeThings(marker);
@@ -269,6 +272,31 @@ describe('an id of another project', () => {
     expect(refused.status, refused.text).toBe(404);
     expect(bare(refused)).toEqual(bare(await call(limited, path(none), sent(none))));
   });
+
+  const open_reads = listEndpoints().filter(
+    (endpoint) =>
+      !endpoint.public && endpoint.session === undefined && isOpenToLimited(endpoint) && endpoint.method !== 'POST',
+  );
+
+  it.each(open_reads.map((endpoint) => [`${endpoint.method} ${endpoint.path}`, endpoint] as const))(
+    'opens nothing at %s, as a part of the path or in the query',
+    async (_, { method, path, docs }) => {
+      const { secret: __, ...things } = other;
+      const ids = [marker, ...Object.values(things)];
+      const paths = path.includes('{') ? ids.map((id) => path.replace(/\{\+?\w+\}/, id)) : [path];
+      const queries = Object.keys(docs.query ?? {}).map((name) => (name === 'metadata' ? 'metadata[name]' : name));
+      const addresses = paths.flatMap((at) => [
+        at,
+        ...queries.flatMap((name) => ids.map((id) => `${at}?${name}=${id}`)),
+      ]);
+      for (const at of addresses) {
+        const seen = await call(limited, at, { method });
+        const leaks = ids.filter((id) => seen.text.toLowerCase().includes(id) && !at.includes(id));
+        const fits = seen.status < 500 && seen.status !== 429 && (seen.status >= 400 || !path.includes('{'));
+        expect([at, fits, leaks], seen.text.slice(0, 400)).toEqual([at, true, []]);
+      }
+    },
+  );
 
   it('changes nothing there', async () => {
     for (const path of [
