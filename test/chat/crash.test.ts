@@ -54,7 +54,10 @@ async function silenceNode(url: string): Promise<void> {
   expect(rowCount).toBe(1);
 }
 
-test('a call is charged although the database crashes and loses its hold, and the books stay exact', async () => {
+type Entry = { type: string; revenue: bigint; held_is_back: boolean; is_late: boolean };
+
+/** Makes a call during which the database crashes. Returns the ledger's entries about it. */
+async function callThroughCrash(): Promise<Entry[]> {
   const embedded = await startServer();
   const stage = await setStage({ worker: false, env: { DATABASE_URL: embedded.url } });
   onTestFinished(() => stage.stop());
@@ -77,16 +80,26 @@ test('a call is charged although the database crashes and loses its hold, and th
   expect((await response.text()).endsWith(done)).toBe(true);
 
   const { app } = stage.test;
-  const query = `select type, revenue, held + sum(held) over () = held as held_is_back, created_at = max(created_at) over () as is_late
-       from ledger_entries where event in ('hold', 'close') order by number`;
-  // The answer does not wait for a server that takes longer to come back.
-  await expect
-    .poll(() => app.db.query(query))
-    .toEqual([
-      { type: 'hold', revenue: 0n, held_is_back: true, is_late: true }, // made again, with the settlement
-      { type: 'settle', revenue: 2_700n, held_is_back: true, is_late: true },
-    ]);
+  const entries = () =>
+    app.db.query<Entry>(
+      `select type, revenue, held + sum(held) over () = held as held_is_back, created_at = max(created_at) over () as is_late
+         from ledger_entries where event in ('hold', 'close') order by number`,
+    );
+  await expect.poll(entries).toHaveLength(2); // the answer does not wait for a server that takes longer to come back
   const { json } = await stage.client.call('GET', '/v1/balance');
   expect(json).toMatchObject({ held: { amount: '0.00' } });
   await expectExactBooks(app);
+  return entries();
+}
+
+/** On a slow machine something else may have waited for the disk before the crash, and the hold with it. */
+const crashes_max = 5;
+
+test('a call is charged although the database crashes and loses its hold, and the books stay exact', async () => {
+  let entries = await callThroughCrash();
+  for (let crashes = 1; !entries[0]?.is_late && crashes < crashes_max; crashes++) entries = await callThroughCrash();
+  expect(entries).toEqual([
+    { type: 'hold', revenue: 0n, held_is_back: true, is_late: true }, // made again, with the settlement
+    { type: 'settle', revenue: 2_700n, held_is_back: true, is_late: true },
+  ]);
 });
