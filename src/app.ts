@@ -331,7 +331,7 @@ async function openRates(
   await listener.subscribe(leases_channel, {
     onPayload: (payload) => {
       const [account_id, ...resource] = payload.split(' ');
-      if (account_id === '') shares.giveUp(resource.join(' '));
+      if (account_id === '') shares.returnUnused(resource.join(' '));
     },
   });
   const own = { address_windows: memoryWindows(), sign_in_backoff: sharedBackoff({ db, clock }) };

@@ -1,6 +1,6 @@
 import type { Queryable } from '../db/database.ts';
 
-/** Ends a lease before its time. Without the lock of its resource, which may read it as it was. */
+/** Ends a lease before its time, without the lock of its resource: who has that may still read the lease. */
 export async function endLease(
   db: Queryable,
   { account_id, resource, node_id }: { account_id: string; resource: string; node_id: string },
@@ -24,13 +24,13 @@ export async function endLeases(db: Queryable, node_id: string): Promise<void> {
 }
 
 /**
- * Removes leases that count no longer, of nodes that died or do not use them, recalls, and nodes without any. Those that
- * somebody has locked are in use: it waits for none, since it would lock them in another order.
+ * Removes expired leases, recalls, and nodes without leases. Locked leases are in use and are skipped: waiting for them
+ * would lock rows in another order than others do.
  */
 export async function removeEndedLeases(db: Queryable): Promise<void> {
-  const remove = (count_no_longer: string) =>
+  const remove = (is_expired: string) =>
     db.query(`delete from leases where ctid = any (array(
-      select l.ctid from leases l where ${count_no_longer} for update skip locked))`);
+      select l.ctid from leases l where ${is_expired} for update skip locked))`);
   await remove(`exists (select from lessees n where n.node_id = l.node_id and n.seen_at < now() - interval '10 min')`);
   await remove(`l.ends_at < now() - interval '2 min'
     and not exists (select from lessees n where n.node_id = l.node_id and n.seen_at < now() - interval '8 s')`);

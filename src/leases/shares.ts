@@ -4,31 +4,31 @@ import type { Db } from '../db/database.ts';
 import { oneRow } from '../db/one-row.ts';
 import { ageOf, isStillLeased, type Liveness, type LeaseTime } from './liveness.ts';
 
-/** A limit that all nodes share, as far as this node uses it. */
+/** A limit that all nodes share, with the use that this node makes of it. */
 export type SharedLimit = {
   limit: number;
   /** The time for which the share of a node that died counts as used. */
   lost_ms: number;
   /** Returns the part of the limit that this node uses now. */
   inUse(): number;
-  /** Returns the time after which the first of it is free again, if that is known. */
+  /** Returns the time until a part of it is free again; undefined if that is not known. */
   freesInMs(): number | undefined;
   /** Takes one if less than `bound` is in use. */
   take(bound: number): boolean;
 };
 
-/** `others_free_in_ms`: the time after which something that other nodes use is free again, if that is known. */
+/** `others_free_in_ms`: the time until a part that other nodes use is free again; undefined if that is not known. */
 export type ShareState = { others_in_use: number; others_free_in_ms: number | undefined };
 
-/** Shares of limits, each by the name of its resource. */
+/** The shares that this node has of limits, by the names of their resources. */
 export type Shares = {
-  /** Takes one of the limit, out of the share of this node if it can; resolves to false if all nodes together use it up. */
+  /** Takes one of the limit, from the share of this node if it has one left. Resolves to false if all nodes together use the whole limit. */
   take(resource: string, limited: SharedLimit): Promise<boolean>;
-  /** Returns what this node heard last of the others. */
+  /** Returns the use of other nodes, as the last answer of the database had it. */
   stateOf(resource: string): ShareState;
-  /** Gives back what is not in use. */
-  giveUp(resource: string): void;
-  /** Gives back what is not in use of all. */
+  /** Returns the unused part of a share. */
+  returnUnused(resource: string): void;
+  /** Returns the unused parts of all shares. */
   close(): Promise<void>;
 };
 
@@ -47,56 +47,56 @@ type ShareAnswer = { outcome: 'granted' | 'leased' | 'full'; amount: number; oth
 type LimitShare = ShareState & {
   resource: string;
   amount: number;
-  /** The limit of which it is a share: of a lower one all nodes ask anew. */
+  /** The limit when the share was taken: if it is lower now, a new share is asked for. */
   of_limit: number;
   asked_at: LeaseTime;
-  /** Other nodes have a share, too. */
+  /** Other nodes have a share of the limit. */
   is_shared: boolean;
-  /** A request under way; those who wait for it. */
+  /** The request under way, and the number of callers that wait for it. */
   asking: Promise<ShareAnswer> | undefined;
   waiting: number;
-  /** One more at each recall: an answer to what was asked before it is not used. */
+  /** Number of recalls: an answer to a request from before a recall is not used. */
   recalls: number;
   limited: SharedLimit;
-  /** Refused until then without asking, while the limit is the same. */
+  /** Requests are refused without asking until then, while the limit is the same. */
   full: { limit: number; until_ms: number };
 };
 
-/** A live node uses a share for so long from before it asked for it; PostgreSQL counts from when it heard, and 2 s more. */
+/** Time of a share of a living node. The node counts it from before its request, PostgreSQL from its arrival, and 2 s more. */
 const share_ms = 300_000;
 
-/** After its end a share counts as used for `lost_ms`; a node that remembers it until then gives it back when asked. */
-const remembered_ms = share_ms + 5_000;
+/** Time for which a node keeps a share: after its end it counts as used for `lost_ms`, and the node can still return it. */
+const kept_ms = share_ms + 5_000;
 
-/** A node that was refused asks again after this at the latest: others may have given something back. */
-const full_ms = 250;
+/** Time after which a node that was refused asks again: others may have returned something. */
+const refusal_ms = 250;
 
 const longest_wait_ms = 64;
 
-/** Whoever has heard of a recall has answered by then: what others still have is in use, or theirs who died. */
+/** Time after a recall in which living nodes return what they do not use: the rest is in use, or of nodes that died. */
 const recall_ms = 200;
 
-/** A share that is older is renewed after an answer, together with all others that are so at the same time. */
-const renewed_after_ms = 240_000;
-const renewed_together_ms = 200;
+/** Age at which a share is renewed, a moment after its use, together with all others that are due then. */
+const renew_after_ms = 240_000;
+const renew_delay_ms = 200;
 
-/** The interval of a look at shares that are in use: a stream of ten minutes is one of its key's calls at once to its end. */
-const usual_look_ms = 10_000;
+/** Interval of the renewal of shares in use: a stream of ten minutes is one of its key's calls at once until its end. */
+const renew_check_ms = 10_000;
 
-/** The same where other nodes have a share, too: callers are told what is left beside what those use. */
-const heard_of_others_ms = 5_000;
+/** Age at which a share is renewed if other nodes have one: callers are told how much is left, which depends on these. */
+const others_age_max_ms = 5_000;
 
 /**
- * Shares of limits, kept in the table `leases`: the sum of the shares of all nodes is never above the limit. Every
- * `look_ms` those are renewed that are old and in use.
+ * Opens the shares of a node, in the table `leases`: the sum of the shares of all nodes is never above the limit. Every
+ * `check_ms` those are renewed that are old and in use.
  */
-export function openShares(db: Db, node_id: string, liveness: Liveness, look_ms = usual_look_ms): Shares {
+export function openShares(db: Db, node_id: string, liveness: Liveness, check_ms = renew_check_ms): Shares {
   const send = makeBatcher<ShareRequest, ShareAnswer>({
     together: (requests) => callTogether(db, node_id, requests),
     names: { nameOf: ({ resource }) => resource, groupOf: ({ resource }) => resource },
     calls_max: 2,
   });
-  return new LeasedShares(send, liveness, look_ms);
+  return new LeasedShares(send, liveness, check_ms);
 }
 
 type Purpose = 'take' | 'renew' | 'give back';
@@ -106,32 +106,32 @@ class LeasedShares implements Shares {
   readonly #liveness: Liveness;
   readonly #shares = new Map<string, LimitShare>(); // oldest request first
   readonly #old = new Set<LimitShare>();
-  readonly #looking: NodeJS.Timeout;
+  readonly #check_timer: NodeJS.Timeout;
   #renewing: NodeJS.Timeout | undefined;
 
-  constructor(send: (request: ShareRequest) => Promise<ShareAnswer>, liveness: Liveness, look_ms: number) {
+  constructor(send: (request: ShareRequest) => Promise<ShareAnswer>, liveness: Liveness, check_ms: number) {
     this.#send = send;
     this.#liveness = liveness;
-    this.#looking = setInterval(() => this.#renewUsed(), look_ms).unref();
+    this.#check_timer = setInterval(() => this.#renewUsed(), check_ms).unref();
   }
 
   async take(resource: string, limited: SharedLimit): Promise<boolean> {
-    const share = this.#find(resource, limited);
+    const share = this.#shareOf(resource, limited);
     share.limited = limited;
     if (this.#takeNow(share, limited)) return true;
     let recalled_at_ms: number | undefined;
     for (let wait_ms = 4; ; wait_ms = Math.min(2 * wait_ms, longest_wait_ms)) {
-      // Its own use alone is the limit, or somebody was told just now that there is no more.
+      // The use of this node alone is the limit, or a request was refused just now.
       if (limited.inUse() >= limited.limit || isFull(share)) return false;
       await this.#liveness.ensure();
-      const { outcome } = await this.#ask(share);
+      const { outcome } = await this.#askTogether(share);
       if (this.#takeNow(share, limited)) return true;
       if (outcome === 'granted') continue;
       const now_ms = performance.now();
       recalled_at_ms ??= now_ms;
-      // By its own clock, too: PostgreSQL sees only when it is asked, and may recall anew each time.
+      // Limited by this node's clock, too: PostgreSQL may recall again at each request.
       if (outcome === 'leased' && now_ms - recalled_at_ms < recall_ms) await sleep(wait_ms);
-      else share.full = { limit: limited.limit, until_ms: now_ms + full_ms };
+      else share.full = { limit: limited.limit, until_ms: now_ms + refusal_ms };
     }
   }
 
@@ -139,16 +139,16 @@ class LeasedShares implements Shares {
     return this.#shares.get(resource) ?? { others_in_use: 0, others_free_in_ms: undefined };
   }
 
-  giveUp(resource: string): void {
+  returnUnused(resource: string): void {
     const share = this.#shares.get(resource);
-    if (!share || share.waiting > 0) return; // it has less than it needs itself
+    if (!share || share.waiting > 0) return; // its own callers need more than it has
     share.recalls += 1;
     share.amount = 0;
     void this.#return(share);
   }
 
   async close(): Promise<void> {
-    clearInterval(this.#looking);
+    clearInterval(this.#check_timer);
     clearTimeout(this.#renewing);
     const returning = [...this.#shares.values()].map((share) => {
       share.amount = 0;
@@ -167,17 +167,16 @@ class LeasedShares implements Shares {
     const now = this.#liveness.now();
     if (!isUsable(share, limited, now) || !limited.take(Math.min(limited.limit, amount))) return false;
     const is_reported = is_shared && limited.lost_ms > 0;
-    if (ageOf(asked_at, now) > (is_reported ? heard_of_others_ms : renewed_after_ms)) this.#renewSoon(share);
+    if (ageOf(asked_at, now) > (is_reported ? others_age_max_ms : renew_after_ms)) this.#renewSoon(share);
     return true;
   }
 
-  /** Those of windows need it not: what was used in them counts for `lost_ms` after their end, and no longer. */
+  /** Renews shares in use. Those of windows need it not: their use counts for `lost_ms` after their end, and no longer. */
   #renewUsed(): void {
     const now = this.#liveness.now();
     for (const share of this.#shares.values()) {
       const { asked_at, limited } = share;
-      if (limited.lost_ms === 0 && limited.inUse() > 0 && ageOf(asked_at, now) > renewed_after_ms)
-        this.#renewSoon(share);
+      if (limited.lost_ms === 0 && limited.inUse() > 0 && ageOf(asked_at, now) > renew_after_ms) this.#renewSoon(share);
     }
   }
 
@@ -185,13 +184,13 @@ class LeasedShares implements Shares {
     this.#old.add(share);
     this.#renewing ??= setTimeout(() => {
       this.#renewing = undefined;
-      for (const old of this.#old) if (!old.asking) this.#request(old, 'renew').catch(() => undefined); // the next one asks itself
+      for (const old of this.#old) if (!old.asking) this.#request(old, 'renew').catch(() => undefined); // the next request asks by itself
       this.#old.clear();
-    }, renewed_together_ms).unref();
+    }, renew_delay_ms).unref();
   }
 
-  /** Those who wait at the same moment ask together. */
-  async #ask(share: LimitShare): Promise<ShareAnswer> {
+  /** Waits for the request under way, or makes one: callers that wait at the same moment share it. */
+  async #askTogether(share: LimitShare): Promise<ShareAnswer> {
     share.waiting += 1;
     try {
       return await (share.asking ?? this.#request(share));
@@ -201,15 +200,15 @@ class LeasedShares implements Shares {
   }
 
   #request(share: LimitShare, purpose: Purpose = 'take'): Promise<ShareAnswer> {
-    const asking = this.#exchange(share, purpose).finally(() => {
+    const asking = this.#sendRequest(share, purpose).finally(() => {
       if (share.asking === asking) share.asking = undefined;
     });
     share.asking = asking;
     return asking;
   }
 
-  async #exchange(share: LimitShare, purpose: Purpose): Promise<ShareAnswer> {
-    await nextTurn(); // requests of the same turn share it
+  async #sendRequest(share: LimitShare, purpose: Purpose): Promise<ShareAnswer> {
+    await nextTurn(); // requests of this turn of the event loop are sent together
     const { limited, recalls } = share;
     const asked_at = this.#liveness.now();
     const in_use = limited.inUse();
@@ -238,16 +237,16 @@ class LeasedShares implements Shares {
     return answer;
   }
 
-  #find(resource: string, limited: SharedLimit): LimitShare {
+  #shareOf(resource: string, limited: SharedLimit): LimitShare {
     const existing = this.#shares.get(resource);
     if (existing) return existing;
-    this.#forgetOld();
+    this.#dropOld();
     const share: LimitShare = {
       resource,
       limited,
       amount: 0,
       of_limit: 0,
-      // Not forgotten while somebody waits.
+      // As if asked for now, so that it is not dropped while somebody waits.
       asked_at: { elapsed_ms: performance.now(), wall_ms: Date.now(), session: undefined },
       is_shared: false,
       asking: undefined,
@@ -261,11 +260,11 @@ class LeasedShares implements Shares {
     return share;
   }
 
-  /** A few at a time, so that no request pays for all. */
-  #forgetOld(): void {
+  /** Drops the oldest shares that are over, a few at a time, so that no request pays for all. */
+  #dropOld(): void {
     let left = 4;
     for (const [resource, { asked_at, asking, limited }] of this.#shares) {
-      if (left-- === 0 || asking || performance.now() - asked_at.elapsed_ms < remembered_ms + limited.lost_ms) return;
+      if (left-- === 0 || asking || performance.now() - asked_at.elapsed_ms < kept_ms + limited.lost_ms) return;
       this.#shares.delete(resource);
     }
   }

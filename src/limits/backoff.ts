@@ -4,21 +4,21 @@ import type { Clock } from '../lib/clock.ts';
 import { sha256 } from '../lib/sha256.ts';
 
 /**
- * Tries that may fail: a few are free, then each has to wait twice as long as the one before, on all nodes together.
- * Counted by a name, such as an e-mail address and where the tries come from.
+ * A limit on tries that fail: a few are free, then each has to wait twice as long as the one before, on all nodes together.
+ * Tries are counted by a name, such as an e-mail address with the network of the client.
  */
 export type Backoff = {
   /** Counts a try. Resolves to how long it has to wait instead, in milliseconds: 0 if it may go on. */
   take(name: string): Promise<number>;
-  /** It was right: nothing is held against the next ones. */
+  /** Ends the count after a try that was right. */
   forgive(name: string): Promise<void>;
-  /** It was neither right nor wrong: it does not count. */
+  /** Takes a try back that was neither right nor wrong. */
   undo(name: string): Promise<void>;
 };
 
 const remembered_ms = 60 * 60_000;
 
-/** Counted in the table `sign_in_tries`, which knows names by their SHA-256 alone. */
+/** Returns a backoff that counts in the table `sign_in_tries`, which has only the SHA-256 of names. */
 export function sharedBackoff({ db, clock }: { db: Db; clock: Clock }): Backoff {
   return {
     take: async (name) => {
@@ -34,7 +34,7 @@ export function sharedBackoff({ db, clock }: { db: Db; clock: Clock }): Backoff 
   };
 }
 
-/** Removes tries that nothing is held against any more. */
+/** Removes counts without a try in the last hour. */
 export async function removeOldTries(db: Queryable, now: Date): Promise<void> {
   const before = new Date(now.getTime() - remembered_ms);
   await db.query('delete from sign_in_tries where last_at <= $1', [before]);

@@ -32,7 +32,7 @@ function resourceOf(window: WindowName, name: string): string {
   return `${window} ${name}`;
 }
 
-/** Requests on other nodes take their places, too, and may leave the window earlier. */
+/** Subtracts the requests on other nodes, which may leave the window earlier. */
 function besideOthers(
   taken: WindowAnswer,
   { others_in_use, others_free_in_ms }: { others_in_use: number; others_free_in_ms: number | undefined },
@@ -54,7 +54,7 @@ function findLog(logs: Map<string, SlidingLog>, resource: string, now_ms: number
   } else {
     let left = evictions_max;
     for (const [name, log] of logs) {
-      // An empty one, too, may be that of a request that waits for its share.
+      // Even an empty log may belong to a request that waits for its share.
       if (left-- === 0 || Math.max(log.idle_at_ms, log.moved_at_ms + window_ms) > now_ms) break;
       logs.delete(name);
     }

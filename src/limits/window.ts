@@ -36,8 +36,8 @@ export type LocalWindows = {
 export const window_ms = 60_000;
 
 /**
- * A place is free again one millisecond after the full minute: clocks in milliseconds cut off
- * fractions, and two requests of the same minute must never be counted as of two.
+ * Time for which a request takes a place: a millisecond more than a minute, since clocks in milliseconds cut off fractions,
+ * and two requests of one minute must never be counted in two.
  */
 const place_ms = window_ms + 1;
 
@@ -62,13 +62,13 @@ export function memoryWindows(): LocalWindows & { size(): number } {
   };
 }
 
-/** To so much the order of the keys is right: a key that calls more often is not moved each time. */
+/** Precision of the order of the keys: a key that calls more often is not moved at each request. */
 const order_ms = 1_000;
 
 /** At most this many idle keys are dropped per request, so no request pays for all of them. */
 const evictions_max = 4;
 
-/** Answers when there may be an idle key again. */
+/** Drops idle keys. Returns the time at which there may be an idle key again. */
 function evictIdle(byKey: Map<string, SlidingLog>, now_ms: number): number {
   let left = evictions_max;
   for (const [key_id, log] of byKey) {

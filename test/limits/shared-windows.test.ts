@@ -22,7 +22,7 @@ beforeAll(async () => {
   await listener.subscribe(leases_channel, {
     onPayload: (payload) => {
       const [, ...resource] = payload.split(' ');
-      for (const node of nodes) if (!node.is_deaf) node.shares.giveUp(resource.join(' '));
+      for (const node of nodes) if (!node.is_deaf) node.shares.returnUnused(resource.join(' '));
     },
   });
 });
