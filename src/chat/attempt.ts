@@ -165,12 +165,12 @@ export async function attemptRoute(
   try {
     files = sent.links && (await fillLinks(attempt, sent.links));
     if (files && 'problem' in files) return failed(files.problem);
-    if (timeouts.signal.aborted) return failed(unasked);
-    timeouts.begin(leavingOf(attempt));
+    if (timeouts.signal.aborted) return failed(left_before_request);
+    timeouts.begin(leavePolicyOf(attempt));
     const reply = await attempt.provider
       .send(callOf(attempt), timeouts.signal)
-      .catch((error: unknown) => noReply(error, attempt));
-    forget(sent); // it was sent
+      .catch((error: unknown) => endWithoutReply(error, attempt));
+    freeBody(sent); // it was sent
     files?.release();
     if ('answered' in reply) return reply;
     if (priced.request.stream) return await relayStream(attempt, reply, writer);
@@ -214,7 +214,7 @@ function limitCaches({ model }: PricedChatRequest, style: Codec, allowance: Allo
   return false;
 }
 
-const unasked: RouteFailure = {
+const left_before_request: RouteFailure = {
   cause: 'upstream_error',
   reason: 'the caller left before the route was asked',
   is_not_route_fault: true,
@@ -224,7 +224,7 @@ const unasked: RouteFailure = {
  * Decides what happens when the caller leaves (docs/chat-billing.md). No other route is tried then, so the
  * request can be freed. A stream goes on if the upstream may still report tokens that it bills.
  */
-function leavingOf(attempt: RouteAttempt): LeavePolicy {
+function leavePolicyOf(attempt: RouteAttempt): LeavePolicy {
   const { priced, caller, outcome, reasons } = attempt;
   return {
     onLeave: () => {
@@ -240,7 +240,7 @@ function leavingOf(attempt: RouteAttempt): LeavePolicy {
   };
 }
 
-function forget(sent: UpstreamBody): void {
+function freeBody(sent: UpstreamBody): void {
   sent.body = {};
   sent.links = []; // they have the bytes of files
 }
@@ -279,19 +279,19 @@ function callOf({ priced, route, style, sent, caller }: RouteAttempt): ChatCall 
   };
 }
 
-function noReply(error: unknown, { priced, timeouts, outcome }: RouteAttempt): AttemptResult {
+function endWithoutReply(error: unknown, { priced, timeouts, outcome }: RouteAttempt): AttemptResult {
   if (error instanceof InputRefused) throw refusedInput(error, priced.model);
   return abandoned(error, timeouts, outcome) ?? failed(failureOf(error, timeouts));
 }
 
-/** The end of an attempt that we broke off without its caller, when the upstream had it: it bills what it has done. */
+/** Returns the result of an attempt that we cancelled when the upstream had it: it bills its work. Undefined for others. */
 export function abandoned(error: unknown, timeouts: AttemptTimeouts, outcome: ChatOutcome): AttemptResult | undefined {
   if (!timeouts.is_abandoned || error instanceof NotStarted) return undefined;
   outcome.is_abandoned = true;
   return { answered: true };
 }
 
-/** One that is chosen by itself, else the caller's own if the upstream speaks it, else the first. */
+/** Returns a style that chooses itself, else the caller's own if the upstream speaks it, else the first. */
 function styleFor(request: ChatRequest, provider: ChatProvider, quirks: Quirks): Codec | undefined {
   const { styles, styles_by_option = [] } = provider;
   const usual = styles.filter(({ upstream }) => !upstream.isChosen);
@@ -350,13 +350,13 @@ async function relayStream(attempt: RouteAttempt, reply: ChatReply, writer: Stre
       if (relay.answer) await storeAnswer(attempt, relay.answer);
       timeouts.beat(relay.has_begun);
       timeouts.review();
-      if (!pass(bytes, relay, attempt, writer)) await untilRoom(timeouts, writer);
+      if (!sendBytes(bytes, relay, attempt, writer)) await drained(timeouts, writer);
       if (relay.failure) break;
       if (relay.is_complete) timeouts.expectEnd();
     }
     const rest = relay.failure ? undefined : relay.end();
     if (relay.answer) await storeAnswer(attempt, relay.answer);
-    if (!relay.failure && !pass(rest, relay, attempt, writer)) await untilRoom(timeouts, writer);
+    if (!relay.failure && !sendBytes(rest, relay, attempt, writer)) await drained(timeouts, writer);
   } catch (error) {
     problem = timeouts.timed_out ? lateness(timeouts.timed_out) : String(error);
   }
@@ -407,15 +407,15 @@ function emptyStream(failure: Relay['failure'], problem: string, timeouts: Attem
   return { cause: 'upstream_error', reason: problem, may_cost: !failure };
 }
 
-/** Writes what the caller is sent. False if the buffer is full: the upstream is read at the caller's pace. */
-function pass(bytes: Buffer | undefined, relay: Relay, attempt: RouteAttempt, writer: StreamWriter): boolean {
+/** Writes bytes for the caller. Returns false if the buffer is full: the upstream is read at the caller's pace. */
+function sendBytes(bytes: Buffer | undefined, relay: Relay, attempt: RouteAttempt, writer: StreamWriter): boolean {
   if (relay.has_content) noteContent(attempt);
   if (attempt.timeouts.is_left || !bytes || bytes.length === 0) return true;
   return writer.write(bytes);
 }
 
-/** Waits until the caller has read, or for as long as one may wait for that. */
-async function untilRoom(timeouts: AttemptTimeouts, writer: StreamWriter): Promise<void> {
+/** Waits until the caller has read, at most for the time that a route may take. */
+async function drained(timeouts: AttemptTimeouts, writer: StreamWriter): Promise<void> {
   timeouts.pause();
   await Promise.race([writer.drained(), timeouts.over]);
   if (timeouts.is_left) writer.cut(); // what waits there is read by nobody
@@ -425,11 +425,11 @@ async function untilRoom(timeouts: AttemptTimeouts, writer: StreamWriter): Promi
 /** Frees the request at the first content: no other route is asked from here on, and a stream may go on for minutes. */
 function noteContent({ outcome, caller }: RouteAttempt): void {
   if (outcome.first_content_ms !== undefined) return;
-  outcome.first_content_ms = since(outcome);
+  outcome.first_content_ms = elapsedMs(outcome);
   caller.memory.release();
 }
 
-function since(outcome: ChatOutcome): number {
+function elapsedMs(outcome: ChatOutcome): number {
   return Math.round(performance.now() - outcome.started_at_ms);
 }
 
@@ -472,25 +472,29 @@ export function answerOptions(
 
 async function readWhole(attempt: RouteAttempt, reply: ChatReply): Promise<AttemptResult> {
   try {
-    const answered = takeAnswer(attempt, await readBytes(reply.body, answer_bytes_max));
+    const answered = renderWhole(attempt, await readBytes(reply.body, answer_bytes_max));
     if (attempt.caller.keep && answered.answered && answered.whole)
       await storeAnswer(attempt, objectOf(answered.whole.toString('utf8')));
     return answered;
   } catch (error) {
-    return noAnswer(attempt, reply, error);
+    return endWithoutAnswer(attempt, reply, error);
   }
 }
 
-function takeAnswer(attempt: RouteAttempt, bytes: Buffer): AttemptResult {
+function renderWhole(attempt: RouteAttempt, bytes: Buffer): AttemptResult {
   const { priced, style, outcome } = attempt;
   const answer = renderAnswer(priced.request, style, bytes, renderOptions(attempt));
   copyResults(answer, outcome);
   outcome.is_complete = true;
-  outcome.first_content_ms ??= since(outcome);
+  outcome.first_content_ms ??= elapsedMs(outcome);
   return attempt.timeouts.is_left ? { answered: true } : { answered: true, whole: answer.bytes };
 }
 
-function noAnswer({ timeouts, outcome }: RouteAttempt, { simulated }: ChatReply, error: unknown): AttemptResult {
+function endWithoutAnswer(
+  { timeouts, outcome }: RouteAttempt,
+  { simulated }: ChatReply,
+  error: unknown,
+): AttemptResult {
   if (error instanceof ApiError) throw error; // an error that came with status 200
   return abandoned(error, timeouts, outcome) ?? failed({ ...failureOf(error, timeouts), simulated });
 }
