@@ -228,7 +228,19 @@ test('an upload that ends late changes nothing but its field, and adds to what i
     .poll(written, patience)
     .toMatchObject({ prompt: 'A blue bicycle', mask: expect.stringMatching(/^file_/) });
   await page.getByRole('tab', { name: 'Form' }).click();
-  await expect.poll(() => page.getByRole('textbox', { name: /^Prompt/ }).inputValue()).toBe('A blue bicycle');
+  const prompt = page.getByRole('textbox', { name: /^Prompt/ });
+  await expect.poll(() => prompt.inputValue()).toBe('A blue bicycle');
+
+  // Nothing of the input of an earlier run that took the place of this one meanwhile.
+  await page.getByRole('button', { name: 'Mask: remove' }).click();
+  await page.locator('input[type=file]').last().setInputFiles(file);
+  await expect.poll(() => held.length, patience).toBe(1);
+  await page.getByTitle('Copies its parameters into the form').first().click();
+  await expect.poll(() => prompt.inputValue()).not.toBe('A blue bicycle');
+  await Promise.all([page.waitForResponse('**/files'), held.pop()?.()]);
+  await page.getByRole('tab', { name: 'JSON' }).click();
+  await expect.poll(written, patience).toHaveProperty('prompt');
+  expect(await written()).not.toHaveProperty('mask');
   await page.unroute('**/files');
 });
 

@@ -44,7 +44,8 @@ const at_once_max = 4;
 /** The state of the page: the input, the models that take it, their prices and runs. */
 function useMedia({ model, begin, others, beside, runs, setRuns }: Props) {
   const { may } = usePlace();
-  const [input, setInput] = useState<Input>(() => begin ?? exampleInput(model));
+  /** `picked` counts the earlier inputs that took the place of this one. */
+  const [{ input, picked }, setState] = useState(() => ({ input: begin ?? exampleInput(model), picked: 0 }));
   const comparable = others.filter((one) => one.id !== model.id && areComparable(model, one));
   const compared = beside.flatMap((id) => comparable.filter((one) => one.id === id)).slice(0, at_once_max - 1);
   const models = [model, ...compared];
@@ -53,13 +54,16 @@ function useMedia({ model, begin, others, beside, runs, setRuns }: Props) {
   // Fields of one model alone wait until it is alone again.
   const shownOf = (whole: Input) => (is_alone ? whole : inputFor({ input_schema: schema }, whole));
   const shown = shownOf(input);
+  const changed = (before: Input, change: (before: Input) => Input) => {
+    if (is_alone) return change(before);
+    const shared = shownOf(before);
+    const hidden = Object.entries(before).filter(([name]) => !Object.hasOwn(shared, name));
+    return { ...Object.fromEntries(hidden), ...change(shared) };
+  };
+  // An upload that was for another input by the time it ends changes nothing.
   const update = (change: (before: Input) => Input) =>
-    setInput((before) => {
-      if (is_alone) return change(before);
-      const shared = shownOf(before);
-      const hidden = Object.entries(before).filter(([name]) => !Object.hasOwn(shared, name));
-      return { ...Object.fromEntries(hidden), ...change(shared) };
-    });
+    setState((now) => (now.picked === picked ? { ...now, input: changed(now.input, change) } : now));
+  const pickUp = (taken: Input) => setState((now) => ({ input: taken, picked: now.picked + 1 }));
   const inputOf = (one: ModelView) => (is_alone ? input : inputFor(one, shown));
   const { views, ...rest } = useEstimates(
     '/estimate',
@@ -73,7 +77,8 @@ function useMedia({ model, begin, others, beside, runs, setRuns }: Props) {
     if (can_run && !(await running.start())) estimate.refetch();
   };
   return {
-    setInput,
+    picked,
+    pickUp,
     comparable,
     compared,
     models,
@@ -94,7 +99,6 @@ function useMedia({ model, begin, others, beside, runs, setRuns }: Props) {
 /** One or several models of images, video or audio: the input in three forms, the price, what comes out. */
 export function MediaPlayground(props: Props) {
   const { model, use, setRuns } = props;
-  const [picked, setPicked] = useState(0);
   const page = useMedia(props);
   const { models, is_alone, running, go } = page;
   const place = running.placeOf(model);
@@ -111,7 +115,7 @@ export function MediaPlayground(props: Props) {
             }
           }}
         >
-          <InputCard {...props} picked={picked} page={page} />
+          <InputCard {...props} page={page} />
         </form>
       </Grid.Col>
       <Grid.Col span={is_alone ? { base: 12, md: 6 } : { base: 12, md: 7, xl: 8 }}>
@@ -129,8 +133,7 @@ export function MediaPlayground(props: Props) {
             model={model.id}
             run={id}
             pickUp={(run, taken) => {
-              page.setInput(taken);
-              setPicked(picked + 1);
+              page.pickUp(taken);
               running.clear();
               setRuns({ [model.id]: run });
             }}
@@ -141,11 +144,11 @@ export function MediaPlayground(props: Props) {
   );
 }
 
-type CardProps = Props & { picked: number; page: ReturnType<typeof useMedia> };
+type CardProps = Props & { page: ReturnType<typeof useMedia> };
 
 /** The input, the models that get it, and the button. */
-function InputCard({ model, setBeside, picked, page }: CardProps) {
-  const { models, compared, is_alone, running } = page;
+function InputCard({ model, setBeside, page }: CardProps) {
+  const { models, compared, is_alone, running, picked } = page;
   const place = running.placeOf(model);
   return (
     <Card>
