@@ -1,11 +1,13 @@
 import { createHash, createHmac } from 'node:crypto';
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import type { Credentials } from '../../../src/catalog/model.ts';
 import { openGuard } from '../../../src/net/guard.ts';
 import { formStream } from '../../../src/providers/http/multipart-stream.ts';
 import { openUpstream } from '../../../src/providers/http/http.ts';
+import { startTestApp } from '../../helpers/app.ts';
+import { testClock } from '../../helpers/clock.ts';
 import { never } from '../upstreams.ts';
 
 /** Clouds that look at the signature of what has arrived, as a media provider calls them. */
@@ -153,6 +155,32 @@ it.each<[string, Credentials, string, string]>([
   const [request] = received.splice(0);
   expect(request?.headers[header]).toBe(time);
   await upstream.close();
+});
+
+it('a service signs with its own clock', async () => {
+  vi.stubEnv('TEST_SIGNING_SECRET', 'shh');
+  const signing =
+    'hmac: { secret: "env:TEST_SIGNING_SECRET", text: $body, timestamp: iso, headers: { x-time: $timestamp, x-s: $signature } }';
+  const clock = testClock();
+  clock.stop('2027-07-15T10:12:47.890Z');
+  const service = await startTestApp({
+    clock,
+    worker: false,
+    yaml: `version: 1
+providers: { signed: { adapter: openai, base_url: "${origin}", allow_private: true, credentials: { ${signing} } } }
+models:
+  - { id: test/signed, kind: chat, price: [{ unit: input_token, amount: "0" }], routes: [{ provider: signed }] }
+`,
+  });
+  try {
+    const client = await service.client();
+    const messages = [{ role: 'user', content: 'Hi' }];
+    await client.call('POST', '/v1/chat/completions', { model: 'test/signed', messages });
+    expect(received.splice(0).map(({ headers }) => headers['x-time'])).toEqual(['2027-07-15T10:12:47.890Z']);
+  } finally {
+    await service.stop();
+    vi.unstubAllEnvs();
+  }
 });
 
 it('a form is signed with its whole body', async () => {
