@@ -6,13 +6,12 @@ import type { Clock } from '../lib/clock.ts';
 import { readBytes } from '../lib/read-bytes.ts';
 import { exact } from '../money/money.ts';
 import type { Providers } from '../providers/open.ts';
-import { InputRefused, NotStarted, type ChatCall, type ChatProvider, type ChatReply } from '../providers/provider.ts';
+import { InputRefused, type ChatCall, type ChatProvider, type ChatReply } from '../providers/provider.ts';
 import { withoutWords } from '../lib/without-words.ts';
 import { scrub } from '../providers/http/scrub.ts';
 import { allowanceOf, allowedRequest, refuseFields, type Allowance } from '../styles/allowed.ts';
 import { renderAnswer } from '../styles/answer.ts';
 import {
-  Unfinished,
   unfinished_type,
   type AnswerOptions,
   type ChatRequest,
@@ -39,7 +38,16 @@ import { hasHourPrice } from './price.ts';
 import { chargeFor } from './settle.ts';
 import type { RequestMemory } from './request-memory.ts';
 import { toolsLeftOut, tools_left_out_header, withToolsOf } from './tools.ts';
-import { AttemptTimeouts, type LeavePolicy, type Phase } from './attempt-timeouts.ts';
+import {
+  abandoned,
+  failed,
+  failureOf,
+  lateness,
+  unfinished,
+  type AttemptResult,
+  type RouteFailure,
+} from './attempt-result.ts';
+import { AttemptTimeouts, type LeavePolicy } from './attempt-timeouts.ts';
 
 /** Facts about the caller that are not in the priced request. */
 export type ChatCaller = {
@@ -63,33 +71,6 @@ export type AttemptContext = {
   readonly outcome: ChatOutcome;
   readonly writer: StreamWriter;
 };
-
-/** The failure of a route before any content: the next one may be tried. */
-export type RouteFailure = {
-  cause: 'timeout' | 'upstream_error';
-  reason: string;
-  retry_after_ms?: number | undefined;
-  rejected_credentials?: boolean;
-  /** The model has done its work, or all that it had time for: a repeat would take and cost as much. */
-  is_spent?: boolean;
-  /** It says nothing about the route. */
-  is_not_route_fault?: boolean;
-  simulated?: boolean | undefined;
-  /** It was asked, and nobody knows whether it charges for that. */
-  may_cost?: boolean;
-  /** Its reason as the caller may read it. */
-  public_message?: string;
-  /** Set if the request cannot be translated for this upstream; another one may take it. */
-  refusal?: ApiError;
-};
-
-/**
- * `answered`: content came, or a complete answer without any; whatever went wrong later is in the outcome.
- * `is_not_route_fault`: that says nothing about the route.
- */
-export type AttemptResult =
-  | { answered: true; whole?: Buffer; is_not_route_fault?: boolean }
-  | { answered: false; failure: RouteFailure };
 
 /** Returns the error of a call whose caller waited for it until a stop of the service closed the connection. */
 export function stopOf({ gone }: Pick<ChatCaller, 'gone'>): ApiError | undefined {
@@ -260,10 +241,6 @@ async function fillLinks({ parts, priced, timeouts }: RouteAttempt, links: reado
   }
 }
 
-export function failed(failure: RouteFailure): AttemptResult {
-  return { answered: false, failure };
-}
-
 /** Returns the call to the upstream. */
 function callOf({ priced, route, style, sent, caller }: RouteAttempt): ChatCall {
   return {
@@ -284,13 +261,6 @@ function endWithoutReply(error: unknown, { priced, timeouts, outcome }: RouteAtt
   return abandoned(error, timeouts, outcome) ?? failed(failureOf(error, timeouts));
 }
 
-/** Returns the result of an attempt that we cancelled when the upstream had it: it bills its work. Undefined for others. */
-export function abandoned(error: unknown, timeouts: AttemptTimeouts, outcome: ChatOutcome): AttemptResult | undefined {
-  if (!timeouts.is_abandoned || error instanceof NotStarted) return undefined;
-  outcome.is_abandoned = true;
-  return { answered: true };
-}
-
 /** Returns a style that chooses itself, else the caller's own if the upstream speaks it, else the first. */
 function styleFor(request: ChatRequest, provider: ChatProvider, quirks: Quirks): Codec | undefined {
   const { styles, styles_by_option = [] } = provider;
@@ -303,47 +273,36 @@ function styleFor(request: ChatRequest, provider: ChatProvider, quirks: Quirks):
   );
 }
 
-/** Returns the route failure of an error. */
-export function failureOf(error: unknown, timeouts: AttemptTimeouts): RouteFailure {
-  const { timed_out } = timeouts;
-  if (timed_out) {
-    const is_spent = timed_out === 'total';
-    return { cause: 'timeout', reason: lateness(timed_out), is_spent, may_cost: true };
-  }
-  if (error instanceof Unfinished) return unfinished(error.message);
-  if (!(error instanceof NotStarted)) return { cause: 'upstream_error', reason: String(error), may_cost: true };
-  return {
-    cause: error.reason === 'timeout' ? 'timeout' : 'upstream_error',
-    reason: `${error.reason}: ${error.message}`,
-    retry_after_ms: error.retry_after_ms,
-    rejected_credentials: error.reason === 'rejected_credentials',
-    is_not_route_fault: error.is_not_route_fault,
-    simulated: error.simulated,
-  };
-}
-
-function unfinished(message: string): RouteFailure {
-  return {
-    cause: 'upstream_error',
-    reason: message,
-    public_message: message,
-    is_not_route_fault: true,
-    is_spent: true,
-    may_cost: true,
-  };
-}
-
-function lateness(phase: Phase): string {
-  return `no answer in time (${phase})`;
-}
-
 /** Relays a stream. Before its first content nothing has been sent, so the next route may be asked. */
 async function relayStream(attempt: RouteAttempt, reply: ChatReply, writer: StreamWriter): Promise<AttemptResult> {
-  const { parts, priced, style, outcome, timeouts } = attempt;
+  const { priced, style, outcome, timeouts } = attempt;
   const { simulated = false, secrets = [] } = reply;
   const relay = openRelay(priced.request, style, { ...renderOptions(attempt), line_bytes_max });
   attempt.relay = relay;
-  let problem: string | undefined;
+  const interruption = await sendFrames(attempt, relay, reply, writer);
+  const { failure } = relay;
+  const problem = failure ? scrub(`${failure.type}: ${failure.message}`, secrets) : interruption;
+  copyResults(relay, outcome);
+  outcome.is_complete = relay.is_complete;
+  outcome.is_abandoned = timeouts.is_abandoned;
+  if (problem === undefined || relay.is_complete || outcome.is_abandoned) return { answered: true };
+  if (outcome.is_gone && relay.has_content) return { answered: true };
+  const refused = failure && refusedInStream(failure, secrets, priced.model);
+  if (!relay.has_content) {
+    if (refused && !outcome.is_gone) throw refused;
+    return failed({ ...emptyStream(failure, problem, timeouts), simulated });
+  }
+  return endBroken(attempt, relay, { problem, refused, simulated });
+}
+
+/** Sends the frames of an upstream to the caller until the stream ends. Returns the reason if it was interrupted. */
+async function sendFrames(
+  attempt: RouteAttempt,
+  relay: Relay,
+  reply: ChatReply,
+  writer: StreamWriter,
+): Promise<string | undefined> {
+  const { timeouts } = attempt;
   try {
     for await (const chunk of reply.body) {
       const bytes = relay.push(chunk);
@@ -357,29 +316,26 @@ async function relayStream(attempt: RouteAttempt, reply: ChatReply, writer: Stre
     const rest = relay.failure ? undefined : relay.end();
     if (relay.answer) await storeAnswer(attempt, relay.answer);
     if (!relay.failure && !sendBytes(rest, relay, attempt, writer)) await drained(timeouts, writer);
+    return undefined;
   } catch (error) {
-    problem = timeouts.timed_out ? lateness(timeouts.timed_out) : String(error);
+    return timeouts.timed_out ? lateness(timeouts.timed_out) : String(error);
   }
-  if (relay.failure) problem = scrub(`${relay.failure.type}: ${relay.failure.message}`, secrets);
-  copyResults(relay, outcome);
-  outcome.is_complete = relay.is_complete;
-  outcome.is_abandoned = timeouts.is_abandoned;
-  if (problem === undefined || relay.is_complete || outcome.is_abandoned) return { answered: true };
-  if (outcome.is_gone && relay.has_content) return { answered: true };
-  const refused = relay.failure && refusedInStream(relay.failure, secrets, priced.model);
-  if (!relay.has_content) {
-    if (refused && !outcome.is_gone) throw refused;
-    return failed({ ...emptyStream(relay.failure, problem, timeouts), simulated });
-  }
-  const facts = { request_id: priced.request_id, route: attempt.route.id, problem: withoutWords(problem) };
+}
+
+/** Notes the error of a stream that broke off after its first content: no other route is asked then. */
+function endBroken(
+  { parts, priced, route, caller, outcome, timeouts }: RouteAttempt,
+  { failure }: Relay,
+  { problem, refused, simulated }: { problem: string; refused: ApiError | undefined; simulated: boolean },
+): AttemptResult {
+  const facts = { request_id: priced.request_id, route: route.id, problem: withoutWords(problem) };
   parts.log.warn(facts, 'a chat stream broke off');
-  const stopped = stopOf(attempt.caller);
+  const stopped = stopOf(caller);
   outcome.error = timeouts.timed_out
     ? new ApiError('timeout', 'The model stopped in the middle of its answer.')
     : (stopped ?? cutOff(refused));
   // It wrote all the time that a call may take: there was much to write.
-  const is_calls_own =
-    timeouts.timed_out === 'total' || relay.failure?.type === unfinished_type || stopped !== undefined;
+  const is_calls_own = timeouts.timed_out === 'total' || failure?.type === unfinished_type || stopped !== undefined;
   return { answered: true, is_not_route_fault: simulated || is_calls_own || outcome.error.extras.code !== undefined };
 }
 

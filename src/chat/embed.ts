@@ -1,7 +1,8 @@
 import type { CatalogHolder } from '../catalog/catalog.ts';
 import type { Route } from '../catalog/model.ts';
 import { embeddings, readEmbeddingRequest, renderEmbeddings, type EmbeddingRequest } from '../styles/embeddings.ts';
-import type { AttemptContext, AttemptResult } from './attempt.ts';
+import type { AttemptContext } from './attempt.ts';
+import type { AttemptResult } from './attempt-result.ts';
 import { findCallModel, type PricedRequest } from './priced-request.ts';
 import {
   attemptWhole,

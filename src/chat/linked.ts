@@ -7,14 +7,8 @@ import { allowanceOf, isCovered } from '../styles/allowed.ts';
 import { isObject, mistake } from '../styles/fields.ts';
 import { judgeLinks, withFiles, type BodyLink } from '../styles/links.ts';
 import type { Codec, Link } from '../styles/codec.ts';
-import {
-  attemptRoute,
-  failed,
-  type AttemptContext,
-  type AttemptResult,
-  type ChatCaller,
-  type RouteFailure,
-} from './attempt.ts';
+import { attemptRoute, type AttemptContext, type ChatCaller } from './attempt.ts';
+import { failed, type AttemptResult, type RouteFailure } from './attempt-result.ts';
 import { fetchLinks, type LinkParts } from './links.ts';
 import type { PricedChatRequest, PricedRequest } from './priced-request.ts';
 import { attemptWithTools, type ToolLoopParts } from './tool-loop.ts';

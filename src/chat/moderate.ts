@@ -8,7 +8,8 @@ import {
   renderModerations,
   type ModerationRequest,
 } from '../styles/moderations.ts';
-import type { AttemptContext, AttemptResult } from './attempt.ts';
+import type { AttemptContext } from './attempt.ts';
+import type { AttemptResult } from './attempt-result.ts';
 import { attemptLinked, linkPolicy, type FetchingParts, type LinkPolicyParts } from './linked.ts';
 import { findCallModel, type PricedRequest } from './priced-request.ts';
 import {

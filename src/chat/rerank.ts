@@ -11,7 +11,8 @@ import {
   type Ranking,
   type RerankRequest,
 } from '../styles/rerank.ts';
-import type { AttemptContext, AttemptResult } from './attempt.ts';
+import type { AttemptContext } from './attempt.ts';
+import type { AttemptResult } from './attempt-result.ts';
 import type { HostedUses } from './price.ts';
 import { findCallModel, type PricedRequest } from './priced-request.ts';
 import {

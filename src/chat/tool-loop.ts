@@ -4,15 +4,8 @@ import type { CallerCodec } from '../styles/codec.ts';
 import type { ChatEvent, Part, Turn, Usage } from '../styles/conversation.ts';
 import type { ChatEventWriter } from '../styles/stream.ts';
 import { addText, chargedUsage, no_usage, tokensOf, type TextSize } from '../styles/usage.ts';
-import {
-  answerOptions,
-  attemptRoute,
-  failed,
-  type AttemptContext,
-  type AttemptResult,
-  type AttemptParts,
-  type RouteFailure,
-} from './attempt.ts';
+import { answerOptions, attemptRoute, type AttemptContext, type AttemptParts } from './attempt.ts';
+import { failed, type AttemptResult, type RouteFailure } from './attempt-result.ts';
 import { newOutcome, type ChatOutcome } from './outcome.ts';
 import { OwnTools, withFunctions, type CallPart, type OwnResult, type OwnToolParts } from './own-tools.ts';
 import { ownCallsOf, type PricedChatRequest } from './priced-request.ts';

@@ -1,6 +1,6 @@
 import type { ContentCopy } from '../contents/content-log.ts';
 import { inSpan, type Attributes, type Span } from '../tracing/tracer.ts';
-import type { AttemptResult } from './attempt.ts';
+import type { AttemptResult } from './attempt-result.ts';
 import type { ChatOutcome } from './outcome.ts';
 import type { PricedRequest } from './priced-request.ts';
 import type { NamedRoute } from './routes.ts';
