@@ -1,6 +1,6 @@
 import package_json from '../package.json' with { type: 'json' };
 import { removeOldAlerts } from './alerts/alert.ts';
-import { watchAccounts, watchService } from './alerts/watch.ts';
+import { runAccountAlerts, runServiceAlerts } from './alerts/watch.ts';
 import { removeOldAudit } from './accounts/audit.ts';
 import { removeOldChallenges } from './accounts/passkey-challenges.ts';
 import { removeOldClaims } from './accounts/sign-in/email-claims.ts';
@@ -118,8 +118,8 @@ export async function startWorker(app: App): Promise<void> {
   await app.engine.schedule('invoices', invoices_every_ms, (stopped) => runInvoices(upkeep, stopped));
   await app.engine.schedule('spend.mails', invoices_every_ms, (stopped) => mailSpend(upkeep, stopped));
   // Nodes of the version before have one of this name, which mails low balances.
-  await app.engine.schedule('balances.low', alerts_every_ms, (stopped) => watchAccounts(upkeep, stopped));
-  await app.engine.schedule('alerts', alerts_every_ms, (stopped) => watchService(upkeep, stopped));
+  await app.engine.schedule('balances.low', alerts_every_ms, (stopped) => runAccountAlerts(upkeep, stopped));
+  await app.engine.schedule('alerts', alerts_every_ms, (stopped) => runServiceAlerts(upkeep, stopped));
 }
 
 /** Works on a queue of tasks in such a way that no account has all its slots. */

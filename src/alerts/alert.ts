@@ -3,7 +3,7 @@ import { recordText } from '../db/record.ts';
 import { newId } from '../lib/ids.ts';
 import { publishEvent, publishToAll, type AccountEvent } from '../webhooks/events.ts';
 
-/** Alerts: something that people are to hear of, open until its cause is gone. */
+/** Alerts tell people about a problem. Each is open as long as its cause is there. */
 
 export const account_kinds = [
   'balance_low',
@@ -35,18 +35,18 @@ export type AlertKind = AccountKind | OperatorKind;
 /** The people that alerts are for: those of all accounts, or operators. */
 export type Audience = 'accounts' | 'operators';
 
-/** A cause that is there now. */
+/** The cause of an alert, found now. */
 export type Cause = {
   /** Null: for operators. */
   account_id: string | null;
   kind: AlertKind;
-  /** Tells several of one kind apart. */
+  /** The thing that it is about, where there may be several of one kind. */
   subject: string;
-  /** 2: critical, which passes quiet hours. */
+  /** 2 is critical: its messages are sent in quiet hours, too. */
   level: 1 | 2;
   /** A few words. */
   title: string;
-  /** Sentences that say what it is and what to do. */
+  /** Sentences: the problem, and what to do. */
   summary: string;
   /** The number of the last entry of a balance; null for other alerts. */
   mark: bigint | null;
@@ -93,11 +93,11 @@ export async function listAlerts(db: Queryable, account_id: string | null): Prom
   );
 }
 
-/** Time for which a cause must be away until its alert is closed, ms: what comes and goes is one alert. */
-const calm_ms: { readonly [kind in AlertKind]: number } = {
+/** Time after its cause was seen last at which an alert is closed, ms: a cause that comes and goes is one alert. */
+const close_after_ms: { readonly [kind in AlertKind]: number } = {
   balance_low: 3_600_000, // holds come and go; a payment closes it at once
   key_limit: 3_600_000,
-  budget: 0, // it stays until its period is over, and is withdrawn then
+  budget: 0, // it is open until its period ends, and is withdrawn then
   error_rate: 600_000,
   webhooks_failing: 600_000,
   endpoint_failing: 0,
@@ -109,34 +109,34 @@ const calm_ms: { readonly [kind in AlertKind]: number } = {
   books: 0,
 };
 
-/** A message about what goes on comes no more often than this. */
+/** Interval of reminders of an open alert. */
 const remind_after_s = 86_400;
-/** The end of a model is known for a month; an endpoint may stay disabled. */
+/** The same for causes that last: the end of a model is announced for a month, an endpoint may stay disabled. */
 const remind_seldom_s = 7 * 86_400;
 const seldom: readonly AlertKind[] = ['model_retiring', 'endpoint_failing'];
 
-/** Changes of alerts that a look at their causes comes to. */
-export type Look = {
+/** The result of a check for causes. */
+export type CheckResult = {
   causes: readonly Cause[];
-  /** Causes that are over for certain, however short ago they were seen. */
+  /** Causes that have ended for certain: their alerts are closed at once. */
   ended?: readonly CauseName[];
-  /** Open alerts that nobody asks for any more: they are closed without a message. */
+  /** Returns true for an open alert that nobody wants any more: it is closed without a message. */
   isWithdrawn?: (alert: Alert) => boolean;
 };
 
 /**
- * Opens an alert for each cause that has none, and closes those whose causes are gone. Two nodes that look at once open
+ * Opens an alert for each cause that has none, and closes those whose causes are gone. Two nodes that check at once open
  * one alert.
  */
-export async function noteLook(db: Db, audience: Audience, look: Look, now: Date): Promise<void> {
-  const { causes, ended = [], isWithdrawn = () => false } = look;
+export async function updateAlerts(db: Db, audience: Audience, result: CheckResult, now: Date): Promise<void> {
+  const { causes, ended = [], isWithdrawn = () => false } = result;
   const present = new Set(causes.map(nameOf));
   const over = new Set(ended.map(nameOf));
   const open = await openAlerts(db, audience);
   const withdrawn = open.filter(isWithdrawn);
   const closed = open.filter((alert) => {
     if (over.has(nameOf(alert))) return true;
-    return !present.has(nameOf(alert)) && alert.seen_at.getTime() <= now.getTime() - calm_ms[alert.kind];
+    return !present.has(nameOf(alert)) && alert.seen_at.getTime() <= now.getTime() - close_after_ms[alert.kind];
   });
   const closing = new Set([...withdrawn, ...closed]);
   const staying = open.filter((alert) => !closing.has(alert));
@@ -144,7 +144,7 @@ export async function noteLook(db: Db, audience: Audience, look: Look, now: Date
   await db.tx(async (tx) => {
     await closeAlerts(tx, withdrawn, true, now);
     await closeAlerts(tx, closed, false, now);
-    const opened = await openOrSee(tx, causes, now);
+    const opened = await upsertAlerts(tx, causes, now);
     const isNews = (cause: Cause) => opened.has(nameOf(cause)) || cause.level > (published.get(nameOf(cause)) ?? 2);
     for (const cause of causes.filter(isNews)) await publishCause(tx, cause, now);
   });
@@ -156,7 +156,7 @@ async function publishCause(tx: Queryable, { account_id, event }: Cause, now: Da
   else await publishEvent(tx, account_id, event, now);
 }
 
-/** A text that no other cause has. */
+/** Returns a text that is different for each cause. */
 function nameOf({ account_id, kind, subject }: CauseName): string {
   return JSON.stringify([account_id, kind, subject]);
 }
@@ -170,8 +170,8 @@ async function closeAlerts(tx: Queryable, alerts: readonly Alert[], is_withdrawn
   ]);
 }
 
-/** Returns the names of those that had no alert. */
-async function openOrSee(tx: Queryable, causes: readonly Cause[], now: Date): Promise<Set<string>> {
+/** Opens alerts, or updates those that are open. Returns the names of the new ones. */
+async function upsertAlerts(tx: Queryable, causes: readonly Cause[], now: Date): Promise<Set<string>> {
   const unique = new Map(causes.map((cause) => [nameOf(cause), cause]));
   const rows = [...unique.values()].map(({ event: _event, ...cause }) => ({
     ...cause,
@@ -188,7 +188,7 @@ async function openOrSee(tx: Queryable, causes: readonly Cause[], now: Date): Pr
   return opened;
 }
 
-/** In one statement. */
+/** Rows of one statement. */
 const rows_max = 1_000;
 
 async function writeRows(tx: Queryable, rows: readonly object[], now: Date) {

@@ -4,7 +4,7 @@ import type { Alert } from './alert.ts';
 /** The event that a message is about. `raised`: it has become critical. */
 export type NoticeEvent = 'opened' | 'raised' | 'reminder' | 'closed';
 
-/** An alert as a message tells of it. */
+/** The part of an alert that messages have. */
 export type AlertFacts = Pick<Alert, 'id' | 'account_id' | 'kind' | 'subject' | 'level' | 'title' | 'summary'> &
   Pick<Alert, 'opened_at' | 'closed_at'>;
 
@@ -46,7 +46,7 @@ export function webhookBody(alert: AlertFacts, event: NoticeEvent | 'test', numb
   });
 }
 
-/** An alert about nothing, for those who want to know whether alerts arrive. */
+/** Returns an alert for tests of the recipients. */
 export function testAlert(account_id: string | null, id: string, now: Date): AlertFacts {
   return {
     id,

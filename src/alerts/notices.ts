@@ -12,10 +12,10 @@ import type { Audience } from './alert.ts';
 import { mailText, webhookBody, type AlertFacts, type NoticeEvent } from './message.ts';
 import { postToOperators } from './post.ts';
 import { isQuiet } from './quiet.ts';
-import { operators_key, reachOf, type Reach, type ReachParts } from './reach.ts';
+import { operators_key, recipientsOf, type Recipients, type RecipientParts } from './recipients.ts';
 
 /** The parts of the app that sending takes. */
-export type NoticeParts = ReachParts & {
+export type NoticeParts = RecipientParts & {
   readonly db: Db;
   readonly clock: Clock;
   readonly log: Logger;
@@ -26,8 +26,8 @@ export type NoticeParts = ReachParts & {
 
 type Channel = 'mail' | 'webhook';
 
-/** An alert of which something is to be said by a channel. */
-type Due = AlertFacts & { channel: Channel };
+/** A message about an alert that is due, by one channel. */
+type DueNotice = AlertFacts & { channel: Channel };
 
 /** A message that this process alone may send. */
 type Claim = { number: number; event: NoticeEvent; claims: number; failures: number };
@@ -37,33 +37,33 @@ type Claim = { number: number; event: NoticeEvent; claims: number; failures: num
  * limit per hour, or a server that is away hold up is sent by a later call, if it is news by then.
  */
 export async function sendNotices(app: NoticeParts, audience: Audience, stopped?: AbortSignal): Promise<void> {
-  const run: Run = { full: new Set(), failures: 0, surprises: 0 };
-  for (let after: Due | undefined, is_last = false; !is_last;) {
+  const run: SendRun = { full: new Set(), failures: 0, surprises: 0 };
+  for (let after: DueNotice | undefined, is_last = false; !is_last;) {
     const due = await dueNotices(app.db, audience, new Date(app.clock.now()), after);
     const ids = [...new Set(due.map(({ account_id }) => account_id ?? operators_key))];
-    const reaches = await reachOf(app, audience, ids);
+    const recipients_of = await recipientsOf(app, audience, ids);
     for (const one of due) {
       if (stopped?.aborted) return;
-      const reach = reaches.get(one.account_id ?? operators_key);
-      if (reach) await sendIfPossible(app, run, one, reach);
+      const recipients = recipients_of.get(one.account_id ?? operators_key);
+      if (recipients) await sendIfPossible(app, run, one, recipients);
     }
     after = due.at(-1);
     is_last = due.length < due_max;
   }
 }
 
-/** Ways that are full for the hour, mails that failed, and errors that nobody expects. */
-type Run = { full: Set<string>; failures: number; surprises: number };
+/** Destinations that have had all messages of the hour, the number of failed mails, and that of unexpected errors. */
+type SendRun = { full: Set<string>; failures: number; surprises: number };
 
-async function sendIfPossible(app: NoticeParts, run: Run, due: Due, reach: Reach): Promise<void> {
+async function sendIfPossible(app: NoticeParts, run: SendRun, due: DueNotice, recipients: Recipients): Promise<void> {
   const { channel, level, account_id } = due;
-  const way = `${channel} ${account_id ?? operators_key}`;
-  if (run.full.has(way) || !canReach(app, reach, channel)) return;
-  if (level < 2 && reach.quiet && isQuiet(reach.quiet, app.clock.now())) return;
+  const destination = `${channel} ${account_id ?? operators_key}`;
+  if (run.full.has(destination) || !canSend(app, recipients, channel)) return;
+  if (level < 2 && recipients.quiet && isQuiet(recipients.quiet, app.clock.now())) return;
   if (channel === 'mail' && run.failures >= failures_max) return;
   try {
-    const outcome = await sendOne(app, due, reach);
-    if (outcome === 'full') run.full.add(way);
+    const outcome = await sendNotice(app, due, recipients);
+    if (outcome === 'full') run.full.add(destination);
     if (outcome === 'failed') run.failures += 1;
   } catch (error) {
     if (++run.surprises === failures_max) throw error; // the database, or all of them
@@ -71,16 +71,21 @@ async function sendIfPossible(app: NoticeParts, run: Run, due: Due, reach: Reach
   }
 }
 
-function canReach({ mailer }: NoticeParts, { mail, webhook }: Reach, channel: Channel): boolean {
+function canSend({ mailer }: NoticeParts, { mail, webhook }: Recipients, channel: Channel): boolean {
   return channel === 'mail' ? mail.length > 0 && mailer.ready() : webhook !== undefined;
 }
 
-/** In one read. Those that nobody can be sent stay due. */
+/** Messages in one read. Those that cannot be sent stay due. */
 const due_max = 1_000;
 
-/** The critical ones first, then those of the oldest alerts; those after `after`. */
-async function dueNotices(db: Queryable, audience: Audience, now: Date, after: Due | undefined): Promise<Due[]> {
-  return db.query<Due>(
+/** Returns messages that are due after `after`: critical ones first, then those of the oldest alerts. */
+async function dueNotices(
+  db: Queryable,
+  audience: Audience,
+  now: Date,
+  after: DueNotice | undefined,
+): Promise<DueNotice[]> {
+  return db.query<DueNotice>(
     `select * from (select a.id, a.account_id, a.kind, a.subject, a.level, a.title, a.summary, a.opened_at, a.closed_at, c.channel
          from alerts a cross join (values ('mail'), ('webhook')) c (channel)
          left join lateral (select x as last from alert_notices x where x.alert_id = a.id and x.channel = c.channel
@@ -94,32 +99,37 @@ async function dueNotices(db: Queryable, audience: Audience, now: Date, after: D
   );
 }
 
-type Sent = 'done' | 'full' | 'none' | 'failed';
+type SendOutcome = 'done' | 'full' | 'none' | 'failed';
 
-async function sendOne(app: NoticeParts, due: Due, reach: Reach): Promise<Sent> {
-  if (due.channel === 'webhook' && due.account_id !== null) return handToDeliveries(app, due, reach);
-  const claim = await claimNotice(app.db, due, reach, new Date(app.clock.now()));
+async function sendNotice(app: NoticeParts, due: DueNotice, recipients: Recipients): Promise<SendOutcome> {
+  if (due.channel === 'webhook' && due.account_id !== null) return queueDelivery(app, due, recipients);
+  const claim = await claimNotice(app.db, due, recipients, new Date(app.clock.now()));
   if (typeof claim === 'string') return claim;
-  return due.channel === 'mail' ? mailNotice(app, due, reach, claim) : postNotice(app, due, reach, claim);
+  return due.channel === 'mail' ? mailNotice(app, due, recipients, claim) : postNotice(app, due, recipients, claim);
 }
 
-async function claimNotice(db: Queryable, due: Due, reach: Reach, now: Date): Promise<Claim | 'full' | 'none'> {
+async function claimNotice(
+  db: Queryable,
+  due: DueNotice,
+  recipients: Recipients,
+  now: Date,
+): Promise<Claim | 'full' | 'none'> {
   const [row] = await db.query<{ answer: 'claimed' | 'full' | 'none' } & Claim>(
     'select * from claim_alert($1, $2, $3, $4)',
-    [now, due.id, due.channel, reach.per_hour_max],
+    [now, due.id, due.channel, recipients.per_hour_max],
   );
   assert(row, 'a claim is answered');
   return row.answer === 'claimed' ? row : row.answer;
 }
 
-/** One transaction claims the message and writes its delivery, which is then signed, sent and retried like any other. */
-async function handToDeliveries(app: NoticeParts, due: Due, reach: Reach): Promise<Sent> {
+/** Claims the message and writes its delivery in one transaction; it is then signed, sent and retried like any other. */
+async function queueDelivery(app: NoticeParts, due: DueNotice, recipients: Recipients): Promise<SendOutcome> {
   const { account_id } = due;
-  const { webhook, link } = reach;
+  const { webhook, link } = recipients;
   assert(account_id !== null && webhook, 'an account with a receiver');
   const now_ms = app.clock.now();
-  const outcome = await app.db.tx(async (tx): Promise<Sent> => {
-    const claim = await claimNotice(tx, due, reach, new Date(now_ms));
+  const outcome = await app.db.tx(async (tx): Promise<SendOutcome> => {
+    const claim = await claimNotice(tx, due, recipients, new Date(now_ms));
     if (typeof claim === 'string') return claim;
     const { event, number } = claim;
     const body = webhookBody(due, event, number, link);
@@ -134,11 +144,16 @@ async function handToDeliveries(app: NoticeParts, due: Due, reach: Reach): Promi
 const retry_first_ms = 60_000;
 const retry_max_ms = 3_600_000;
 
-async function mailNotice(app: NoticeParts, due: Due, reach: Reach, claim: Claim): Promise<Sent> {
+async function mailNotice(
+  app: NoticeParts,
+  due: DueNotice,
+  recipients: Recipients,
+  claim: Claim,
+): Promise<SendOutcome> {
   const { event, number, failures } = claim;
-  const text = mailText(due, event, reach.place, reach.link);
-  // Who gets it twice, since a process died before it could note the first time, sees one mail.
-  const mail = { ...alertMail(reach.mail, text), id: `${due.id}-${number}-${event}` };
+  const text = mailText(due, event, recipients.place, recipients.link);
+  // With one id: mail programs show it once, if it is sent twice since a process died before it could note the first time.
+  const mail = { ...alertMail(recipients.mail, text), id: `${due.id}-${number}-${event}` };
   const outcome = await sendMail(app, mail, { alert: due.id, account_id: due.account_id });
   const now_ms = app.clock.now();
   if (outcome === 'done') {
@@ -155,8 +170,13 @@ async function mailNotice(app: NoticeParts, due: Due, reach: Reach, claim: Claim
   return outcome === 'failed' ? 'failed' : 'done';
 }
 
-async function postNotice(app: NoticeParts, due: Due, reach: Reach, claim: Claim): Promise<Sent> {
-  const { webhook, link } = reach;
+async function postNotice(
+  app: NoticeParts,
+  due: DueNotice,
+  recipients: Recipients,
+  claim: Claim,
+): Promise<SendOutcome> {
+  const { webhook, link } = recipients;
   assert(webhook?.secret !== undefined, 'operators with a receiver have its secret');
   const { event, number, failures } = claim;
   const message = { id: `${due.id}-${number}`, event: `alert.${event}`, body: webhookBody(due, event, number, link) };
@@ -183,10 +203,10 @@ type Settlement =
   | { state: 'waiting'; at: Date; error: string }
   | { state: 'failed'; error: string };
 
-/** Not if the claim is somebody else's by now. */
+/** Writes the outcome of a message, unless another process has claimed it by now. */
 async function settleNotice(
   db: Queryable,
-  { id, channel }: Due,
+  { id, channel }: DueNotice,
   { number, claims }: Claim,
   settlement: Settlement,
 ): Promise<void> {

@@ -5,25 +5,25 @@ import { newId } from '../lib/ids.ts';
 import { sendTest, type ManualSendParts } from '../webhooks/manual.ts';
 import { mailText, testAlert, webhookBody } from './message.ts';
 import { postToOperators, type PostResult } from './post.ts';
-import { operators_key, reachOf, type Reach, type ReachParts } from './reach.ts';
+import { operators_key, recipientsOf, type Recipients, type RecipientParts } from './recipients.ts';
 
 /** The parts of the app that a test of alerts takes. */
-export type TestParts = ReachParts & ManualSendParts & { readonly mailer: Mailer };
+export type TestParts = RecipientParts & ManualSendParts & { readonly mailer: Mailer };
 
-/** Result of a test by each way that there is. */
+/** Result of a test by mail and by webhook; null for a channel without recipients. */
 export type TestOutcome = {
   mail: { to: readonly string[]; error: string | null } | null;
   webhook: PostResult | null;
 };
 
-/** Sends a message about nothing to everybody who hears of the account's alerts, whatever the hour. */
+/** Sends a test message to all recipients of the account's alerts, in quiet hours too. */
 export async function testAccountAlerts(app: TestParts, account: Account): Promise<TestOutcome> {
-  const reach = (await reachOf(app, 'accounts', [account.id])).get(account.id);
-  if (!reach) return { mail: null, webhook: null };
+  const recipients = (await recipientsOf(app, 'accounts', [account.id])).get(account.id);
+  if (!recipients) return { mail: null, webhook: null };
   const alert = testAlert(account.id, newId('alert', app.clock.now()), new Date(app.clock.now()));
-  const { webhook, link } = reach;
+  const { webhook, link } = recipients;
   const [mail, sent] = await Promise.all([
-    mailTest(app, alert, reach),
+    mailTest(app, alert, recipients),
     webhook ? sendTest(app, account, webhook.url, webhookBody(alert, 'test', 1, link), 'alert.test') : null,
   ]);
   return { mail, webhook: sent && { delivered: sent.delivered, status: sent.status, error: sent.error } };
@@ -31,23 +31,23 @@ export async function testAccountAlerts(app: TestParts, account: Account): Promi
 
 /** The same to operators. */
 export async function testOperatorAlerts(app: TestParts): Promise<TestOutcome> {
-  const reach = (await reachOf(app, 'operators', [])).get(operators_key);
-  if (!reach) return { mail: null, webhook: null };
+  const recipients = (await recipientsOf(app, 'operators', [])).get(operators_key);
+  if (!recipients) return { mail: null, webhook: null };
   const alert = testAlert(null, newId('alert', app.clock.now()), new Date(app.clock.now()));
-  const { webhook, link } = reach;
+  const { webhook, link } = recipients;
   const message = { id: alert.id, event: 'alert.test', body: webhookBody(alert, 'test', 1, link) };
   const [mail, posted] = await Promise.all([
-    mailTest(app, alert, reach),
+    mailTest(app, alert, recipients),
     webhook?.secret === undefined ? null : postToOperators(app, { url: webhook.url, secret: webhook.secret }, message),
   ]);
   return { mail, webhook: posted };
 }
 
-/** The words of the mail server may have names of machines: they go to the log. */
+/** Mails a test. The error of the mail server goes to the log alone, since it may have names of machines. */
 async function mailTest(
   { mailer, log }: TestParts,
   alert: ReturnType<typeof testAlert>,
-  { mail: to, place, link }: Reach,
+  { mail: to, place, link }: Recipients,
 ): Promise<TestOutcome['mail']> {
   if (to.length === 0 || !mailer.ready()) return null;
   try {

@@ -1,7 +1,7 @@
 import type { Account } from '../accounts/accounts.ts';
 import { role_names } from '../accounts/roles.ts';
 import { listAlerts, type AlertLine } from '../alerts/alert.ts';
-import { reachOf, type ReachParts } from '../alerts/reach.ts';
+import { recipientsOf, type RecipientParts } from '../alerts/recipients.ts';
 import { findSettings, setSettings, type AlertSettings } from '../alerts/settings.ts';
 import { testAccountAlerts } from '../alerts/test-notice.ts';
 import type { Mailer } from '../accounts/mailer.ts';
@@ -22,18 +22,18 @@ export const get_alerts = account_endpoint('GET', '/alerts', 'read', async (app,
   return { status: 200, body: await alertsView(app, account) };
 });
 
-async function alertsView(app: ReachParts & { readonly mailer: Mailer }, account: Account): Promise<AlertsView> {
+async function alertsView(app: RecipientParts & { readonly mailer: Mailer }, account: Account): Promise<AlertsView> {
   const { id, currency } = account;
-  const [settings, reaches, alerts, { threshold }] = await Promise.all([
+  const [settings, recipients_of, alerts, { threshold }] = await Promise.all([
     findSettings(app.db, id),
-    reachOf(app, 'accounts', [id]),
+    recipientsOf(app, 'accounts', [id]),
     listAlerts(app.db, id),
     alertOf(app.db, id, currency),
   ]);
   return {
     settings: renderSettings(settings),
     threshold,
-    recipients: reaches.get(id)?.mail ?? [],
+    recipients: recipients_of.get(id)?.mail ?? [],
     mails: app.mailer.ready(),
     alerts: alerts.map(renderAlert),
   };

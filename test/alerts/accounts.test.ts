@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { listAlerts } from '../../src/alerts/alert.ts';
 import { sendNotices } from '../../src/alerts/notices.ts';
-import { lookAtAccounts } from '../../src/alerts/of-accounts.ts';
+import { checkAccounts } from '../../src/alerts/account-checks.ts';
 import { default_settings, setSettings, type AlertSettings } from '../../src/alerts/settings.ts';
-import { watchAccounts } from '../../src/alerts/watch.ts';
+import { runAccountAlerts } from '../../src/alerts/watch.ts';
 import { setThreshold } from '../../src/billing/alerts.ts';
 import { readMigrations } from '../../src/db/sql-files.ts';
 import { newId } from '../../src/lib/ids.ts';
@@ -50,7 +50,7 @@ beforeEach(async () => {
 async function look(after_ms = minute): Promise<string[]> {
   clock.pass(after_ms);
   server.mails.length = 0;
-  await watchAccounts(test.app, signal);
+  await runAccountAlerts(test.app, signal);
   return server.mails.map(({ subject, to }) => `${subject} -> ${to.join(' ')}`);
 }
 
@@ -98,11 +98,11 @@ describe('the alert of a low balance', () => {
     await world.spend(account_id, 6_000_000n);
     const send = vi.fn<() => Promise<never>>(() => new Promise(() => undefined));
     const dying = { ...test.app, mailer: { ...test.app.mailer, send } };
-    void watchAccounts(dying, signal);
+    void runAccountAlerts(dying, signal);
     await expect.poll(() => send.mock.calls.length).toBe(1);
     expect(await look(4 * minute)).toEqual([]); // the first one may still be at it
     clock.pass(2 * minute);
-    void watchAccounts(dying, signal);
+    void runAccountAlerts(dying, signal);
     await expect.poll(() => send.mock.calls.length).toBe(2);
     expect(await look(10 * minute)).toEqual([]);
     expect(await look(24 * hour)).toEqual(['Still: Low balance in Died -> died@example.com']);
@@ -242,7 +242,7 @@ describe('an alert', () => {
       for (const account_id of ids) await set(account_id, { webhook_url: `${receiver.url}/both` });
       for (const account_id of ids) await world.spend(account_id, 6_000_000n);
       const nodes = [test.app, other.app];
-      await Promise.all(nodes.map((app) => lookAtAccounts(app)));
+      await Promise.all(nodes.map((app) => checkAccounts(app)));
       await Promise.all([...nodes, ...nodes].map((app) => sendNotices(app, 'accounts', signal)));
       expect(server.mails.flatMap(({ to }) => to).toSorted()).toEqual(ids.map((_, i) => `both-${i}@example.com`));
       const [{ count } = { count: 0n }] = await test.app.db.query<{ count: bigint }>(
@@ -359,7 +359,7 @@ describe('the alert of a budget', () => {
     const mailsOf = (title: string) => [`${title}: Team in Spenders -> ${owner}`];
     expect(await look()).toEqual(mailsOf('Budget at 50 %'));
     expect(server.mails[0]?.text).toContain('The budget "Team" of 1.000000 until 2027-03-');
-    const [first, second] = await Promise.all([watchAccounts(test.app, signal), watchAccounts(test.app, signal)]);
+    const [first, second] = await Promise.all([runAccountAlerts(test.app, signal), runAccountAlerts(test.app, signal)]);
     expect([first, second, await look()]).toEqual([undefined, undefined, []]);
     await world.spend(account_id, 310_000n);
     expect(await look()).toEqual(mailsOf('Budget at 80 %'));
@@ -438,7 +438,7 @@ it('a receiver reads a genuine alert that a worker delivers, after a failure too
   await world.spend(account_id, 6_000_000n);
   let tries = 0;
   receiver.answer('/signed', () => (++tries === 1 ? 500 : 204));
-  await watchAccounts(test.app, signal);
+  await runAccountAlerts(test.app, signal);
   await startWorker(test.app);
   const first = await receiver.nth('/signed', 1);
   const second = await receiver.nth('/signed', 2);

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
-import { lookAtService } from '../../src/alerts/of-operators.ts';
-import { watchAccounts } from '../../src/alerts/watch.ts';
+import { checkService } from '../../src/alerts/service-checks.ts';
+import { runAccountAlerts } from '../../src/alerts/watch.ts';
 import { setThreshold } from '../../src/billing/alerts.ts';
 import type { Model } from '../../src/catalog/model.ts';
 import { newId } from '../../src/lib/ids.ts';
@@ -44,7 +44,7 @@ beforeEach(async () => {
 async function look(after_ms = minute): Promise<string[]> {
   clock.pass(after_ms);
   server.mails.length = 0;
-  await watchAccounts(test.app, signal);
+  await runAccountAlerts(test.app, signal);
   return server.mails.map(({ subject, to }) => `${subject} -> ${to.join(' ')}`);
 }
 
@@ -192,7 +192,7 @@ it('the end of a model is published once to each account that asks for it, and n
     { ...model, id: 'sandbox/secret', hidden: true, retirement },
   ];
   const catalog = { current: { settings, models: new Map(ending.map((each) => [each.id, each])) } };
-  for (let times = 0; times < 2; times++) await lookAtService({ ...test.app, catalog });
+  for (let times = 0; times < 2; times++) await checkService({ ...test.app, catalog });
   const rows = await waiting(asking);
   expect(rows.map(({ body }) => JSON.parse(body).data)).toEqual([
     { ends_on: retirement.on, models: [{ id: 'sandbox/image', replacement: 'sandbox/video' }] },

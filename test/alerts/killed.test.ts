@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { watchAccounts } from '../../src/alerts/watch.ts';
+import { runAccountAlerts } from '../../src/alerts/watch.ts';
 import { setThreshold } from '../../src/billing/alerts.ts';
 import { startTestApp, type TestApp } from '../helpers/app.ts';
 import { childEnvironment } from '../helpers/child-environment.ts';
@@ -47,7 +47,7 @@ const ids = () => server.mails.map(({ raw }) => /^Message-ID: (.*)$/im.exec(raw)
 
 async function look(after_ms: number): Promise<void> {
   clock.pass(after_ms);
-  await watchAccounts(test.app, signal);
+  await runAccountAlerts(test.app, signal);
 }
 
 it('a worker killed before the mail server answers, and one killed before it hears that the mail is taken, lose no message', async () => {

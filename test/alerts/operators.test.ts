@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, expect, it, vi } from 'vitest';
 import { reportDisks } from '../../src/alerts/disks.ts';
-import { watchService } from '../../src/alerts/watch.ts';
+import { runServiceAlerts } from '../../src/alerts/watch.ts';
 import { newId } from '../../src/lib/ids.ts';
 import { startTestApp, type TestApp } from '../helpers/app.ts';
 import { testClock } from '../helpers/clock.ts';
@@ -60,7 +60,7 @@ async function look(after_ms = minute): Promise<string[]> {
   clock.pass(after_ms);
   server.mails.length = 0;
   receiver.received.length = 0;
-  await watchService(test.app, signal);
+  await runServiceAlerts(test.app, signal);
   const posts = receiver.received.map((request) => genuine(request, secret));
   return [
     ...server.mails.map(({ subject }) => subject.replace(/ in 127\.0\.0\.1.*$/, '').replace(/ in 127.*$/, '')),
@@ -212,7 +212,7 @@ it('one that surprises the sender delays no other, and is tried again', async ()
   );
   server.mails.length = 0;
   const send = () => Promise.reject(new TypeError('a mistake'));
-  await watchService({ ...test.app, guard: { ...test.app.guard, send } }, signal);
+  await runServiceAlerts({ ...test.app, guard: { ...test.app.guard, send } }, signal);
   expect(server.mails.map(({ subject }) => subject.replace(/ in .*/, ''))).toEqual([
     'The books do not add up',
     `Models end on ${end}`,

@@ -1,7 +1,7 @@
 import type { BrowserContextOptions } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { noteLook } from '../../src/alerts/alert.ts';
-import { watchAccounts } from '../../src/alerts/watch.ts';
+import { updateAlerts } from '../../src/alerts/alert.ts';
+import { runAccountAlerts } from '../../src/alerts/watch.ts';
 import type { AlertsView } from '../../src/dashboard/views/alerts.ts';
 import type { SpendMailView } from '../../src/dashboard/views/usage.ts';
 import { signal } from '../alerts/setup.ts';
@@ -83,7 +83,7 @@ test(
   async () => {
     okBody(await zoe.send('PUT', `${zoe.base}/alerts`, { ...(await settings()), quiet_hours: null }));
     okBody(await zoe.send('PUT', `${zoe.base}/billing/alert`, { threshold: '50.00' }));
-    await watchAccounts(service.app, signal);
+    await runAccountAlerts(service.app, signal);
     const viewer = await memberOf(service, zoe, 'viewer');
     const options = { colorScheme: 'dark', viewport: { width: 360, height: 780 } } as const;
     const visited = await pageOf(options, viewer, '/settings?tab=alerts');
@@ -117,7 +117,7 @@ test('operators see what is wrong, where it goes, and whether a test arrives', l
     summary: 'The disk of /data on box has 1.0 GB (2.0 %) left.',
     mark: null,
   } as const;
-  await noteLook(service.app.db, 'operators', { causes: [disk] }, new Date());
+  await updateAlerts(service.app.db, 'operators', { causes: [disk] }, new Date());
   await page.setViewportSize({ width: 360, height: 780 });
   await page.reload();
   await page.getByText('Little free space on box').waitFor();

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { AdminAlerts, AlertsView, AlertTestView } from '../../src/dashboard/views/alerts.ts';
-import { watchAccounts } from '../../src/alerts/watch.ts';
+import { runAccountAlerts } from '../../src/alerts/watch.ts';
 import { startTestApp, type TestApp } from '../helpers/app.ts';
 import { stopElapsingInTest } from '../helpers/clock.ts';
 import { startMailServer, type MailServer } from '../helpers/mail-server.ts';
@@ -117,7 +117,7 @@ it('a test goes out at once by every way, and says how it arrived; more than thr
 it('the open alerts of the account are on the page, with the time of the last message', async () => {
   okBody(await owner.send('PUT', `${owner.base}/billing/alert`, { threshold: '50.00' }));
   okBody(await set({ quiet_hours: null }));
-  await watchAccounts(test.app, signal);
+  await runAccountAlerts(test.app, signal);
   const { alerts, threshold } = await read(viewer);
   expect(threshold).toMatchObject({ amount: '50.00' });
   expect(alerts).toMatchObject([{ kind: 'balance_low', level: 'warning', title: 'Low balance', closed_at: null }]);

@@ -1,5 +1,5 @@
 import { listAlerts } from '../../alerts/alert.ts';
-import { operators_key, reachOf } from '../../alerts/reach.ts';
+import { operators_key, recipientsOf } from '../../alerts/recipients.ts';
 import { testOperatorAlerts } from '../../alerts/test-notice.ts';
 import { renderAlert, renderQuiet, takeAlertTest } from '../alerts.ts';
 import { auditAction } from '../audit-action.ts';
@@ -8,15 +8,15 @@ import type { AdminAlerts, AlertTestView } from '../views/alerts.ts';
 
 /** The alerts of the service, and where they go. */
 export const admin_alerts = session_endpoint('GET', '/dash/admin/alerts', 'operator', async (app) => {
-  const [alerts, reaches] = await Promise.all([listAlerts(app.db, null), reachOf(app, 'operators', [])]);
-  const reach = reaches.get(operators_key);
+  const [alerts, recipients_of] = await Promise.all([listAlerts(app.db, null), recipientsOf(app, 'operators', [])]);
+  const recipients = recipients_of.get(operators_key);
   const view: AdminAlerts = {
     alerts: alerts.map(renderAlert),
-    recipients: reach?.mail ?? [],
+    recipients: recipients?.mail ?? [],
     mails: app.mailer.ready(),
-    host: reach?.webhook ? new URL(reach.webhook.url).host : null,
-    quiet_hours: renderQuiet(reach?.quiet ?? null),
-    per_hour_max: reach?.per_hour_max ?? 0,
+    host: recipients?.webhook ? new URL(recipients.webhook.url).host : null,
+    quiet_hours: renderQuiet(recipients?.quiet ?? null),
+    per_hour_max: recipients?.per_hour_max ?? 0,
   };
   return { status: 200, body: view };
 });

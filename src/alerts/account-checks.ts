@@ -12,11 +12,11 @@ import { balanceView, costView, exact, type Money } from '../money/money.ts';
 import { failingDeliveries } from '../webhooks/delivery.ts';
 import type { AccountEvent } from '../webhooks/events.ts';
 import { disableFailing, failingEndpoints } from '../webhooks/failing.ts';
-import { isAccountKind, noteLook, openAlerts, type Alert, type Cause, type CauseName } from './alert.ts';
+import { isAccountKind, updateAlerts, openAlerts, type Alert, type Cause, type CauseName } from './alert.ts';
 import { failingAccounts } from './error-rate.ts';
 import { default_settings, errorPercents, settingsOf, wants } from './settings.ts';
 
-/** The parts of the app that a look at all accounts takes. */
+/** The parts of the app that a check of all accounts takes. */
 export type AccountParts = {
   readonly db: Db;
   readonly clock: Clock;
@@ -25,8 +25,8 @@ export type AccountParts = {
 
 type Findings = { causes: Cause[]; ended: CauseName[] };
 
-/** Looks for causes of alerts in all accounts, and opens and closes alerts. */
-export async function lookAtAccounts({ db, clock, catalog }: AccountParts): Promise<void> {
+/** Checks all accounts for causes of alerts, and opens and closes alerts. */
+export async function checkAccounts({ db, clock, catalog }: AccountParts): Promise<void> {
   const { disable_after_ms } = catalog.current.settings.webhooks;
   const now = new Date(clock.now());
   const open = await openAlerts(db, 'accounts');
@@ -50,7 +50,7 @@ export async function lookAtAccounts({ db, clock, catalog }: AccountParts): Prom
     return isAccountKind(kind) && wants(settings.get(account_id ?? '') ?? default_settings, kind);
   };
   const causes = [...low.causes, ...others].filter(isWanted);
-  await noteLook(db, 'accounts', { causes, ended: low.ended, isWithdrawn: (alert) => !isWanted(alert) }, now);
+  await updateAlerts(db, 'accounts', { causes, ended: low.ended, isWithdrawn: (alert) => !isWanted(alert) }, now);
 }
 
 /**
@@ -124,9 +124,9 @@ async function keysNearLimit(db: Db, now: Date): Promise<Cause[]> {
 const highest_first = alert_percents.toSorted((one, other) => other - one);
 
 /**
- * Budgets of which a half, 80 % or all is used, held money included: of each the most that it has come to in its period,
- * among those at which people want to hear of it, which is told once. What was told stays a cause until the period is
- * over, another amount is set, or nobody wants to hear of the budget any more: nothing lower is news after it.
+ * Returns the budgets of which 50, 80 or 100 % is used, held money included: of each the highest percentage that it has
+ * reached in its period, among those that people have chosen. It stays a cause until the period is over, another amount is
+ * set, or nobody wants to hear of the budget any more: a lower percentage is no news after it.
  */
 async function budgetsReached(db: Db, open: readonly Alert[], now: Date): Promise<Cause[]> {
   const before = new Set(open.filter(({ kind }) => kind === 'budget').map(({ subject }) => subject));
@@ -184,7 +184,7 @@ function budgetCause(budget: BudgetState, percent: AlertPercent, currency: strin
   };
 }
 
-/** So many of an account's webhooks within the hour, and as many as arrived. */
+/** Webhooks of an account that failed within the hour: at least so many, and as many as arrived. */
 const failing_min = 3;
 const webhooks_ms = 3_600_000;
 

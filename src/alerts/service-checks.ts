@@ -9,11 +9,11 @@ import { lastCheck } from '../money/reconciliation.ts';
 import type { Engine } from '../queue/queue.ts';
 import { openRoutes, routeName } from '../routing/health.ts';
 import { unfinishedTasks } from '../tasks/overview.ts';
-import { noteLook, type Cause, type OperatorKind } from './alert.ts';
+import { updateAlerts, type Cause, type OperatorKind } from './alert.ts';
 import { disksOf } from './disks.ts';
 import { failingService } from './error-rate.ts';
 
-/** The parts of the app that a look at the service takes. */
+/** The parts of the app that a check of the service takes. */
 export type OperatorParts = {
   readonly db: Db;
   readonly clock: Clock;
@@ -23,16 +23,16 @@ export type OperatorParts = {
   };
 };
 
-/** Looks for causes of alerts in the service itself, and opens and closes alerts. */
-export async function lookAtService(app: OperatorParts): Promise<void> {
+/** Checks the service itself for causes of alerts, and opens and closes alerts. */
+export async function checkService(app: OperatorParts): Promise<void> {
   const now = new Date(app.clock.now());
-  const looks = [providersDown, failedCalls, fullDisks, oldBackups, endingModels, oldQueues, wrongBooks];
+  const checks = [providersDown, failedCalls, fullDisks, oldBackups, endingModels, oldQueues, wrongBooks];
   const causes: Cause[] = [];
-  for (const look of looks) causes.push(...(await look(app, now)));
+  for (const check of checks) causes.push(...(await check(app, now)));
   const days = new Set(causes.filter(({ kind }) => kind === 'model_retiring').map(({ subject }) => subject));
   // That a day has come is no news.
   const isWithdrawn = ({ kind, subject }: Cause) => kind === 'model_retiring' && !days.has(subject);
-  await noteLook(app.db, 'operators', { causes, isWithdrawn }, now);
+  await updateAlerts(app.db, 'operators', { causes, isWithdrawn }, now);
 }
 
 type Facts = { subject: string; level: 1 | 2; title: string; summary: string };

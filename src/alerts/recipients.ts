@@ -6,8 +6,8 @@ import type { Db } from '../db/database.ts';
 import type { Audience } from './alert.ts';
 import { default_settings, settingsOf } from './settings.ts';
 
-/** The ways by which the alerts of an account, or those of operators, go. */
-export type Reach = {
+/** The recipients of the alerts of an account, or of those of operators, and how they get them. */
+export type Recipients = {
   /** The account's name, or that of the service, for people. */
   place: string;
   mail: readonly string[];
@@ -19,7 +19,7 @@ export type Reach = {
 };
 
 /** The parts of the app that say where alerts go. */
-export type ReachParts = {
+export type RecipientParts = {
   readonly db: Db;
   readonly catalog: { readonly current: { readonly settings: Settings } };
   base_url(): string;
@@ -28,13 +28,13 @@ export type ReachParts = {
 /** The key of operators among those of accounts. */
 export const operators_key = '';
 
-/** Returns the reach of each account, or that of operators by `operators_key`. */
-export async function reachOf(
-  app: ReachParts,
+/** Returns the recipients of each account, or those of operators by `operators_key`. */
+export async function recipientsOf(
+  app: RecipientParts,
   audience: Audience,
   account_ids: readonly string[],
-): Promise<ReadonlyMap<string, Reach>> {
-  if (audience === 'operators') return new Map([[operators_key, await operatorReach(app)]]);
+): Promise<ReadonlyMap<string, Recipients>> {
+  if (audience === 'operators') return new Map([[operators_key, await operatorRecipients(app)]]);
   const [settings, names, members] = await Promise.all([
     settingsOf(app.db, account_ids),
     accountNames(app.db, account_ids),
@@ -42,10 +42,10 @@ export async function reachOf(
   ]);
   const by_account = Map.groupBy(members, ({ account_id }) => account_id);
   return new Map(
-    account_ids.map((id): [string, Reach] => {
+    account_ids.map((id): [string, Recipients] => {
       const { roles, webhook_url, quiet, per_hour_max } = settings.get(id) ?? default_settings;
       const addresses = (by_account.get(id) ?? []).filter(({ role }) => roles.includes(role));
-      const reach = {
+      const recipients = {
         place: names.get(id) ?? '',
         mail: addresses.map(({ email }) => email),
         webhook: webhook_url === null ? undefined : { url: webhook_url, secret: undefined },
@@ -53,12 +53,12 @@ export async function reachOf(
         per_hour_max,
         link: `${app.base_url()}/settings?tab=alerts`,
       };
-      return [id, reach];
+      return [id, recipients];
     }),
   );
 }
 
-async function operatorReach({ db, catalog, base_url }: ReachParts): Promise<Reach> {
+async function operatorRecipients({ db, catalog, base_url }: RecipientParts): Promise<Recipients> {
   const { mail, webhook, quiet, per_hour_max } = catalog.current.settings.alerts;
   const secret = webhook && resolveSecret(webhook.secret);
   return {
