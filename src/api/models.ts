@@ -126,7 +126,7 @@ function recordOf(catalog: Catalog, { model, members }: ListedModel, status: Ava
  * operator's overrides.
  */
 export async function lookAtRoutes({ health }: Parts, account_id?: string): Promise<(model: Model) => Availability> {
-  const standingOf = await health.look();
+  const standingOf = await health.readAvailability();
   return (model: Model) => {
     const { id, routes } = model;
     const names = routes.map((route) => routeName(id, route.id));

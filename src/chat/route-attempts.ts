@@ -129,8 +129,8 @@ async function noteAnswer(
 ): Promise<void> {
   const account_id = priced.caller.account.id;
   if (error && !is_not_route_fault)
-    return health.failed(name, account_id, { cause: error.kind === 'timeout' ? 'timeout' : 'upstream_error' });
-  return is_complete ? health.succeeded(name, account_id) : health.releaseProbe(name, account_id);
+    return health.noteFailure(name, account_id, { cause: error.kind === 'timeout' ? 'timeout' : 'upstream_error' });
+  return is_complete ? health.noteSuccess(name, account_id) : health.releaseProbe(name, account_id);
 }
 
 async function noteFailure(
@@ -149,7 +149,7 @@ async function noteFailure(
   const account_id = priced.caller.account.id;
   if (failure.simulated || failure.refusal || failure.is_not_route_fault) return health.releaseProbe(name, account_id);
   const pause_ms = failure.rejected_credentials ? credentials_pause_ms : failure.retry_after_ms;
-  await health.failed(name, account_id, { cause: failure.cause, ...(pause_ms !== undefined && { pause_ms }) });
+  await health.noteFailure(name, account_id, { cause: failure.cause, ...(pause_ms !== undefined && { pause_ms }) });
 }
 
 /** Returns the error for a call whose routes all failed: never an upstream's own text about our account. */

@@ -3,7 +3,7 @@ import { unavailableText } from '../catalog/model-errors.ts';
 import type { Semaphore } from '../concurrency/semaphore.ts';
 import { ApiError } from '../errors.ts';
 import { rememberByObject } from '../lib/remember.ts';
-import { routeName, type Blocked, type RouteHealth } from '../routing/health.ts';
+import { routeName, type Block, type RouteHealth } from '../routing/health.ts';
 import { candidatesOf, type PricedRequest, type WithFallbacks } from './priced-request.ts';
 
 /** A route under its name in health, attempts and logs. */
@@ -33,14 +33,14 @@ export async function routesOf<Priced extends PricedRequest>(
 ): Promise<Routing<Priced>> {
   const { names, by_name } = callRoutes(candidatesOf<Priced>(priced));
   const account_id = priced.caller.account.id;
-  const inOrder = async () => (await health.order(names, account_id)).flatMap((name) => by_name.get(name) ?? []);
-  const blocked = await health.blocked(names, account_id);
+  const inOrder = async () => (await health.healthyFirst(names, account_id)).flatMap((name) => by_name.get(name) ?? []);
+  const blocked = await health.findBlock(names, account_id);
   if (!blocked) return { routes: await inOrder() };
   if (names.length === 0) throw unavailable(priced.model, blocked);
   const leaveProbe = await enterProbe(limits.route_probes, `${account_id} ${priced.model.id}`, [...by_name.values()]);
   if (!leaveProbe) throw unavailable(priced.model, blocked);
   try {
-    const is_still_blocked = await health.blocked(names, account_id);
+    const is_still_blocked = await health.findBlock(names, account_id);
     if (!is_still_blocked) leaveProbe(); // a probe worked while this call waited
     return { routes: await inOrder(), leaveProbe };
   } catch (error) {
@@ -67,7 +67,7 @@ async function enterProbe(
   };
 }
 
-function unavailable(model: Model, { retry_after_ms }: Blocked): ApiError {
+function unavailable(model: Model, { retry_after_ms }: Block): ApiError {
   const headers = { 'retry-after': retryAfter(retry_after_ms) };
   return new ApiError('upstream_error', unavailableText(model), { headers });
 }

@@ -28,7 +28,7 @@ export class FailureCounts {
   readonly #uses = new Map<string, AccountUse>();
 
   /** Counts a success. Every chat call does so: lists are changed in place, since copies took 1.2 % of a call. */
-  succeeded(account_id: string, now_ms: number): void {
+  noteSuccess(account_id: string, now_ms: number): void {
     this.#in_a_row = 0;
     this.#add({ at_ms: now_ms, failed: false, account_id });
     const use = this.#useOf(account_id, now_ms);
@@ -40,7 +40,7 @@ export class FailureCounts {
    * Counts a failure. `paused`: accounts whose circuit is open now, also by failures on other nodes. `is_explicit`: the
    * upstream itself said that it takes nothing now, so the circuit opens without counting.
    */
-  failed(account_id: string, now_ms: number, paused: readonly string[], is_explicit: boolean): Verdict {
+  noteFailure(account_id: string, now_ms: number, paused: readonly string[], is_explicit: boolean): Verdict {
     this.#in_a_row += 1;
     this.#add({ at_ms: now_ms, failed: true, account_id });
     const use = this.#useOf(account_id, now_ms);

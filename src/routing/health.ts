@@ -26,10 +26,10 @@ export type RouteTrouble = {
 };
 
 /** No route is usable now: the cause, and the time after which the first one may be tried again. */
-export type Blocked = { cause: FailureCause; retry_after_ms: number };
+export type Block = { cause: FailureCause; retry_after_ms: number };
 
 /** `probe`: the route that lets this one request through; release it if the request is not made. */
-export type Admission = { admitted: true; probe?: string } | ({ admitted: false } & Blocked);
+export type Admission = { admitted: true; probe?: string } | ({ admitted: false } & Block);
 
 /** `degraded`: fewer routes than there are, or only a probe. `unavailable`: what `admit` would refuse. */
 export type Availability = 'available' | 'degraded' | 'unavailable';
@@ -41,11 +41,8 @@ export type Availability = 'available' | 'degraded' | 'unavailable';
  * old), so what a worker learned, the API acts on.
  */
 export type RouteHealth = {
-  /**
-   * Returns the reason why this account cannot use any of these routes; undefined if it can use one. Takes no
-   * probe.
-   */
-  blocked(routes: readonly string[], account_id: string): Promise<Blocked | undefined>;
+  /** Returns the block if this account cannot use any of these routes; undefined if it can use one. Takes no probe. */
+  findBlock(routes: readonly string[], account_id: string): Promise<Block | undefined>;
   /**
    * Admits a task of this account to a model with these routes, unless there is none or the circuits of all are open. A
    * route whose pause is over admits one request, the probe.
@@ -55,22 +52,22 @@ export type RouteHealth = {
    * Returns a function that tells the availability of models by their routes, for one account or for all. Takes no
    * probe; all calls within a second share one query.
    */
-  look(): Promise<(routes: readonly string[], account_id?: string) => Availability>;
+  readAvailability(): Promise<(routes: readonly string[], account_id?: string) => Availability>;
   /** Lets the next request be the probe: this one was not made, or says nothing about the route. */
   releaseProbe(route: string, account_id: string): Promise<void>;
   /**
    * Returns the routes in their order, but those with open circuits last: for a task that exists, a route that will
    * probably refuse is better than none.
    */
-  order(routes: readonly string[], account_id: string): Promise<string[]>;
+  healthyFirst(routes: readonly string[], account_id: string): Promise<string[]>;
   /**
    * These two never throw: what could not be written, the next attempt writes again. A success closes the account's own
    * circuit and the one for all.
    */
-  succeeded(route: string, account_id: string): Promise<void>;
-  failed(route: string, account_id: string, trouble: RouteTrouble): Promise<void>;
+  noteSuccess(route: string, account_id: string): Promise<void>;
+  noteFailure(route: string, account_id: string, trouble: RouteTrouble): Promise<void>;
   /** Closes all circuits of a route. */
-  reset(route: string): Promise<void>;
+  closeCircuits(route: string): Promise<void>;
 };
 
 /** First pause of a circuit; each failed probe doubles it, up to `pause_max_ms`. */
@@ -145,7 +142,7 @@ class SharedRouteHealth implements RouteHealth {
     this.#clock = clock;
   }
 
-  async blocked(routes: readonly string[], account_id: string): Promise<Blocked | undefined> {
+  async findBlock(routes: readonly string[], account_id: string): Promise<Block | undefined> {
     if (routes.length === 0) return { cause: 'upstream_error', retry_after_ms: no_routes_retry_ms };
     if (this.#isOld()) await this.#refresh();
     if (this.#open.size === 0) return undefined;
@@ -160,13 +157,13 @@ class SharedRouteHealth implements RouteHealth {
   }
 
   async admit(routes: readonly string[], account_id: string): Promise<Admission> {
-    const blocked = await this.blocked(routes, account_id);
+    const blocked = await this.findBlock(routes, account_id);
     if (!blocked) return { admitted: true };
     for (const route of routes) if (await this.#takeProbe(route, account_id)) return { admitted: true, probe: route };
     return { admitted: false, ...blocked };
   }
 
-  async look(): Promise<(routes: readonly string[], account_id?: string) => Availability> {
+  async readAvailability(): Promise<(routes: readonly string[], account_id?: string) => Availability> {
     if (this.#isOld()) await this.#refresh();
     return (routes, account_id = all_accounts) => {
       const open = routes.map((route) => this.#openCircuits(route, account_id)).filter(({ length }) => length > 0);
@@ -188,7 +185,7 @@ class SharedRouteHealth implements RouteHealth {
     ]);
   }
 
-  async order(routes: readonly string[], account_id: string): Promise<string[]> {
+  async healthyFirst(routes: readonly string[], account_id: string): Promise<string[]> {
     if (this.#isOld()) await this.#refresh();
     if (this.#open.size === 0) return [...routes];
     const first: string[] = [];
@@ -203,16 +200,16 @@ class SharedRouteHealth implements RouteHealth {
     return [...first, ...last];
   }
 
-  async succeeded(route: string, account_id: string): Promise<void> {
-    this.#countsOf(route).succeeded(account_id, this.#clock.now());
+  async noteSuccess(route: string, account_id: string): Promise<void> {
+    this.#countsOf(route).noteSuccess(account_id, this.#clock.now());
     if (this.#openCircuits(route, account_id).length > 0) await this.#close(route, [account_id, all_accounts]);
   }
 
-  async failed(route: string, account_id: string, trouble: RouteTrouble): Promise<void> {
+  async noteFailure(route: string, account_id: string, trouble: RouteTrouble): Promise<void> {
     const { pause_ms } = trouble;
     const requested_ms = pause_ms !== undefined && pause_ms > 0 ? pause_ms : undefined;
     const { cause } = trouble;
-    const verdict = this.#countsOf(route).failed(
+    const verdict = this.#countsOf(route).noteFailure(
       account_id,
       this.#clock.now(),
       this.#pausedAccounts(route),
@@ -266,7 +263,7 @@ class SharedRouteHealth implements RouteHealth {
     if (is_written) addCircuit(this.#open, { route, account_id, cause, openings, retry_at, probing_until: null });
   }
 
-  async reset(route: string): Promise<void> {
+  async closeCircuits(route: string): Promise<void> {
     await this.#write('delete from route_health where route = $1', [route]);
     this.#counts.delete(route);
   }

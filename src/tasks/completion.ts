@@ -115,7 +115,7 @@ export async function outOfReach(
   attempt: AttemptClaim & { route: string },
   started_at: Date,
 ) {
-  await parts.health.failed(attempt.route, task.account_id, { cause: 'upstream_error' });
+  await parts.health.noteFailure(attempt.route, task.account_id, { cause: 'upstream_error' });
   const completion = failure('upstream_error', 'The model finished, but its output could not be fetched.');
   return end(parts, task, { ...completion, counts: true, attempt: 'failed' }, { attempt, started_at });
 }

@@ -92,7 +92,7 @@ async function expire(
 ): Promise<Outcome> {
   const stopped = await stopAttempt(parts, task, attempt);
   await failpoint('task.expired');
-  if (!simulated) await parts.health.failed(attempt.route, task.account_id, { cause: 'timeout' });
+  if (!simulated) await parts.health.noteFailure(attempt.route, task.account_id, { cause: 'timeout' });
   if (started_at === null && stopped === 'stopped') {
     const completion = { state: 'not_started', reason: 'timeout', message: 'not started in time' } as const;
     if (await closeAttempt(parts, refOf(task), attempt, completion, { send_start: true }))
@@ -109,7 +109,7 @@ async function expire(
 /** The upstream took the run and dropped it before its start, as far as we have seen: the next route may have it. */
 async function dropped(parts: PollParts, { task, attempt }: Accepted, error: NotStarted): Promise<'done'> {
   if (isFull(error)) await noteFullRoute(parts, attempt, error);
-  else if (!error.simulated) await parts.health.failed(attempt.route, task.account_id, troubleOf(error));
+  else if (!error.simulated) await parts.health.noteFailure(attempt.route, task.account_id, troubleOf(error));
   await failpoint('task.dropped');
   if (task.started_at !== null) {
     const task_completion = failure('upstream_error', 'The model provider could not finish the run.');

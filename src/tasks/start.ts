@@ -98,7 +98,7 @@ async function tryRoutes(parts: StartParts, task: Task, model: Model, stopped: A
   const input = await loadInput(parts.db, ref);
   const full: FullRoute[] = [];
   let number = attempts.length;
-  for (const name of await parts.health.order(untried, task.account_id)) {
+  for (const name of await parts.health.healthyFirst(untried, task.account_id)) {
     const offered = routes.get(name);
     const provider = offered && parts.providers.get(offered.provider);
     if (!provider) continue; // taken away since the catalogue was read
@@ -187,7 +187,7 @@ async function submit(
   }
   await failpoint('task.submitted');
   parts.metrics.route_attempts.add({ route: name, outcome: 'answered' });
-  await parts.health.succeeded(name, task.account_id);
+  await parts.health.noteSuccess(name, task.account_id);
   if (state.phase === 'done' || state.phase === 'failed') {
     return settleAtOnce(parts, task, attempt, { state, submitted_at, stopped });
   }
@@ -208,7 +208,9 @@ async function submitFailed(
   if (error instanceof InputRefused) return inputRefused(parts, task, attempt.name, error, attempt);
   const { idempotent = false } = attempt.provider;
   if (stopped.aborted && idempotent) throw error; // given back: the next worker submits again
-  await parts.health.failed(attempt.name, task.account_id, { cause: isTimeout(error) ? 'timeout' : 'upstream_error' });
+  await parts.health.noteFailure(attempt.name, task.account_id, {
+    cause: isTimeout(error) ? 'timeout' : 'upstream_error',
+  });
   const in_time = parts.clock.now() - attempt.opened_at_ms + resubmit_after_ms < attempt.route.timeout_ms.start;
   if (idempotent && in_time) return { again_after_ms: resubmit_after_ms };
   return ambiguous(parts, task, attempt, String(error));
@@ -293,7 +295,7 @@ async function notStarted(
   parts.metrics.route_attempts.add({ route: attempt.name, outcome: is_full ? 'full' : 'failed' });
   if (error.simulated || is_full || error.is_not_route_fault)
     await parts.health.releaseProbe(attempt.name, task.account_id);
-  else await parts.health.failed(attempt.name, task.account_id, troubleOf(error));
+  else await parts.health.noteFailure(attempt.name, task.account_id, troubleOf(error));
   if (is_full) await noteFullRoute(parts, { route: attempt.name, provider: attempt.route.provider }, error);
   const closed = await closeAttempt(parts, refOf(task), attempt, refusalOf(error));
   parts.throttle.promoteSoon();

@@ -29,7 +29,7 @@ beforeAll(async () => {
   stage = await setStage({ more });
 });
 beforeEach(async () => {
-  for (const route of routes) await stage.test.app.health.reset(route);
+  for (const route of routes) await stage.test.app.health.closeCircuits(route);
   client = await stage.test.client();
   stage.upstream.script('first', { json: completion('from first') });
   stage.upstream.script('second', { json: message('from second') });

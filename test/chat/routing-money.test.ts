@@ -178,7 +178,7 @@ test('balances, holds, limits and books are exact whatever calls choose, upstrea
         maxLength: 24,
       }),
       async (balance, limits, calls, scripts) => {
-        for (const route of routes) await stage.test.app.health.reset(route);
+        for (const route of routes) await stage.test.app.health.closeCircuits(route);
         let turn = 0;
         const instead = () => scripts[turn++ % scripts.length];
         const timesOf = (name: string) => times[name] ?? 1;

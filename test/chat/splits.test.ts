@@ -31,7 +31,7 @@ beforeAll(async () => {
   stage = await setStage({ more: models + aliases(1, 1) });
 });
 beforeEach(async () => {
-  for (const route of ['acme/large#oai', 'acme/small#ant']) await stage.test.app.health.reset(route);
+  for (const route of ['acme/large#oai', 'acme/small#ant']) await stage.test.app.health.closeCircuits(route);
   client = await stage.test.client();
   stage.upstream.script('large', { json: completion('from large') });
   stage.upstream.script('small', { json: message('from small') });

@@ -31,7 +31,7 @@ test('10,000 accounts with circuits and alerts of their own have the series of o
   const { db, clock } = service.app;
   const at = [new Date(clock.now())];
   await callAsNewAccount();
-  await service.app.health.failed('some/model#1', 'acct_0', { cause: 'timeout', pause_ms: 600_000 });
+  await service.app.health.noteFailure('some/model#1', 'acct_0', { cause: 'timeout', pause_ms: 600_000 });
   // Calls and requests are counted behind their answers, and a database that is slow is left out of a reading.
   const counted = ['medley_chat_calls_total{', '/v1/tasks/{id}",status="404"', 'route="none",status="404"'];
   let of_one: string[] = [];

@@ -119,7 +119,7 @@ test('no metric names an account, a key or a task, and paths that no endpoint ha
 test('the state of the service is read from the database: queues, nodes, circuits, low balances', async () => {
   const { app } = service;
   await setThreshold(app.db, client.account_id, 1_000_000_000_000n, new Date(app.clock.now()));
-  await app.health.failed('some/model#1', 'acc_a', { cause: 'timeout', pause_ms: 600_000 });
+  await app.health.noteFailure('some/model#1', 'acc_a', { cause: 'timeout', pause_ms: 600_000 });
   let lines: string[] = [];
   const read = async () => {
     const gauges = openServiceGauges();

@@ -29,7 +29,7 @@ describe('the health of a route', () => {
 
   const refused = { cause: 'upstream_error' } as const;
   async function open(route: string, by = here): Promise<void> {
-    for (let i = 0; i < 5; i++) await by.failed(route, 'one', refused);
+    for (let i = 0; i < 5; i++) await by.noteFailure(route, 'one', refused);
     elapse(1_001);
   }
   const retryAt = async () => {
@@ -39,11 +39,11 @@ describe('the health of a route', () => {
 
   it('opens its circuit after five failures in a row, for all nodes within a second', async () => {
     await there.admit(['a'], 'one');
-    for (let i = 0; i < 4; i++) await here.failed('a', 'one', refused);
-    await here.succeeded('a', 'one');
-    for (let i = 0; i < 4; i++) await here.failed('a', 'one', refused);
+    for (let i = 0; i < 4; i++) await here.noteFailure('a', 'one', refused);
+    await here.noteSuccess('a', 'one');
+    for (let i = 0; i < 4; i++) await here.noteFailure('a', 'one', refused);
     expect(await here.admit(['a'], 'one')).toEqual({ admitted: true });
-    await here.failed('a', 'one', refused);
+    await here.noteFailure('a', 'one', refused);
     const closed = { admitted: false, cause: 'upstream_error', retry_after_ms: 10_000 };
     expect(await here.admit(['a'], 'one')).toEqual(closed);
     expect(await there.admit(['a'], 'one')).toEqual({ admitted: true });
@@ -55,8 +55,8 @@ describe('the health of a route', () => {
   const isAdmitted = async (account_id: string, by = here) => (await by.admit(['a'], account_id)).admitted;
 
   it("is closed for no other account by one account's failures, of any kind and number", async () => {
-    for (let i = 0; i < 11; i++) await here.failed('a', 'one', refused);
-    await here.failed('a', 'one', { ...refused, pause_ms: 60_000 });
+    for (let i = 0; i < 11; i++) await here.noteFailure('a', 'one', refused);
+    await here.noteFailure('a', 'one', { ...refused, pause_ms: 60_000 });
     expect(await isAdmitted('one')).toBe(false);
     expect(await isAdmitted('two')).toBe(true);
     elapse(1_001);
@@ -65,35 +65,35 @@ describe('the health of a route', () => {
   });
 
   it('opens its circuit for all when two accounts failed, and most of those that used it in the last minute', async () => {
-    await here.succeeded('a', 'three');
-    await here.succeeded('a', 'four');
-    for (let i = 0; i < 6; i++) for (const account of ['one', 'two']) await here.failed('a', account, refused);
+    await here.noteSuccess('a', 'three');
+    await here.noteSuccess('a', 'four');
+    for (let i = 0; i < 6; i++) for (const account of ['one', 'two']) await here.noteFailure('a', account, refused);
     expect(await isAdmitted('five')).toBe(true); // two of four are not most of them
     clock.pass(60_001);
-    for (const account of ['one', 'two']) await here.failed('a', account, refused);
+    for (const account of ['one', 'two']) await here.noteFailure('a', account, refused);
     expect(await isAdmitted('five')).toBe(false);
     elapse(1_001);
     expect(await isAdmitted('six', there)).toBe(false);
   });
 
   it('counts accounts that another node saw failing', async () => {
-    for (let i = 0; i < 5; i++) await there.failed('a', 'one', refused);
+    for (let i = 0; i < 5; i++) await there.noteFailure('a', 'one', refused);
     await here.admit(['a'], 'two');
-    for (let i = 0; i < 4; i++) await here.failed('a', 'two', refused);
+    for (let i = 0; i < 4; i++) await here.noteFailure('a', 'two', refused);
     expect(await isAdmitted('three')).toBe(true);
-    await here.failed('a', 'two', refused);
+    await here.noteFailure('a', 'two', refused);
     expect(await isAdmitted('three')).toBe(false);
   });
 
   const closeForAll = async () => {
-    for (let i = 0; i < 5; i++) for (const account of ['one', 'two']) await here.failed('a', account, refused);
+    for (let i = 0; i < 5; i++) for (const account of ['one', 'two']) await here.noteFailure('a', account, refused);
     elapse(1_001);
     expect(await isAdmitted('three')).toBe(false);
   };
 
   it('recovers for all others by a success of another account, not for those that failed', async () => {
     await closeForAll();
-    await here.succeeded('a', 'three'); // was under way
+    await here.noteSuccess('a', 'three'); // was under way
     expect(await isAdmitted('three')).toBe(true);
     expect(await isAdmitted('four')).toBe(true);
     expect(await isAdmitted('one')).toBe(false);
@@ -106,7 +106,7 @@ describe('the health of a route', () => {
     expect(await isAdmitted('one')).toBe(false);
     expect(await here.admit(['a'], 'three')).toEqual({ admitted: true, probe: 'a' });
     expect(await isAdmitted('four', there)).toBe(false); // one probe at a time, over all accounts
-    await here.failed('a', 'three', refused);
+    await here.noteFailure('a', 'three', refused);
     expect(await here.admit(['a'], 'four')).toMatchObject({ admitted: false, retry_after_ms: 10_000 });
   });
 
@@ -115,16 +115,16 @@ describe('the health of a route', () => {
     clock.pass(61_000);
     elapse(1_001);
     expect(await here.admit(['a'], 'one')).toEqual({ admitted: true, probe: 'a' });
-    await here.failed('a', 'one', refused);
+    await here.noteFailure('a', 'one', refused);
     expect(await isAdmitted('one')).toBe(false);
     expect(await here.admit(['a'], 'three')).toEqual({ admitted: true });
   });
 
   it('is restored for everybody at once by an operator', async () => {
     await closeForAll();
-    await here.reset('a');
+    await here.closeCircuits('a');
     for (const account of ['one', 'two', 'three']) expect(await isAdmitted(account)).toBe(true);
-    await here.failed('a', 'one', refused);
+    await here.noteFailure('a', 'one', refused);
     expect(await isAdmitted('one')).toBe(true);
   });
 
@@ -142,13 +142,13 @@ describe('the health of a route', () => {
   it('opens its circuit when half of twenty attempts in 30 seconds failed, and forgets older ones', async () => {
     const half = async () => {
       for (let i = 0; i < 10; i++) {
-        await here.succeeded('a', 'one');
+        await here.noteSuccess('a', 'one');
         clock.pass(100);
-        await here.failed('a', 'one', refused);
+        await here.noteFailure('a', 'one', refused);
       }
     };
-    for (let i = 0; i < 4; i++) await here.failed('a', 'one', refused);
-    await here.succeeded('a', 'one');
+    for (let i = 0; i < 4; i++) await here.noteFailure('a', 'one', refused);
+    await here.noteSuccess('a', 'one');
     clock.pass(30_001);
     await half();
     expect(await retryAt()).toHaveLength(1);
@@ -161,16 +161,16 @@ describe('the health of a route', () => {
       clock.pass(pause_s * 1000);
       elapse(1_001);
       expect(await here.admit(['a'], 'one')).toEqual({ admitted: true, probe: 'a' });
-      await here.failed('a', 'one', refused);
+      await here.noteFailure('a', 'one', refused);
       elapse(1_001);
     }
   });
 
   it('has no longer pause for calls that were in flight when its circuit opened', async () => {
     await open('a');
-    for (let i = 0; i < 60; i++) await here.failed('a', 'one', refused);
+    for (let i = 0; i < 60; i++) await here.noteFailure('a', 'one', refused);
     await there.admit(['a'], 'one');
-    for (let i = 0; i < 60; i++) await there.failed('a', 'one', refused);
+    for (let i = 0; i < 60; i++) await there.noteFailure('a', 'one', refused);
     clock.pass(10_000);
     elapse(1_001);
     expect(await there.admit(['a'], 'one')).toEqual({ admitted: true, probe: 'a' });
@@ -183,8 +183,8 @@ describe('the health of a route', () => {
     [-5, 10_000],
   ])('has its circuit opened by a refusal that asks for %s ms at once for %s ms', async (asked_ms, pause_ms) => {
     const failure = { ...refused, pause_ms: asked_ms };
-    if (asked_ms > 0) await here.failed('b', 'one', failure);
-    else for (let i = 0; i < 5; i++) await here.failed('b', 'one', failure);
+    if (asked_ms > 0) await here.noteFailure('b', 'one', failure);
+    else for (let i = 0; i < 5; i++) await here.noteFailure('b', 'one', failure);
     elapse(1_001);
     expect(await there.admit(['b'], 'one')).toMatchObject({ admitted: false, retry_after_ms: pause_ms });
   });
@@ -201,7 +201,7 @@ describe('the health of a route', () => {
     clock.pass(30_001); // the probe told nothing
     elapse(1_001);
     expect(await there.admit(['a'], 'one')).toEqual({ admitted: true, probe: 'a' });
-    await there.succeeded('a', 'one');
+    await there.noteSuccess('a', 'one');
     elapse(1_001);
     expect(await here.admit(['a'], 'one')).toEqual({ admitted: true });
   });
@@ -221,22 +221,22 @@ describe('the health of a route', () => {
     clock.pass(10_000);
     elapse(1_001);
     await there.admit(['a'], 'one');
-    await there.succeeded('a', 'one');
+    await there.noteSuccess('a', 'one');
     elapse(1_001);
     await here.admit(['a'], 'one');
-    await here.failed('a', 'one', refused);
+    await here.noteFailure('a', 'one', refused);
     expect(await retryAt()).toEqual([]);
   });
 
   it('puts open routes last, and probes none while a healthy one is left', async () => {
     await open('a');
     await open('c');
-    expect(await here.order(['a', 'b', 'c'], 'one')).toEqual(['b', 'a', 'c']);
-    expect(await here.order(['a', 'c'], 'one')).toEqual(['a', 'c']);
+    expect(await here.healthyFirst(['a', 'b', 'c'], 'one')).toEqual(['b', 'a', 'c']);
+    expect(await here.healthyFirst(['a', 'c'], 'one')).toEqual(['a', 'c']);
     clock.pass(10_000);
     elapse(1_001);
-    expect(await here.order(['a', 'b', 'c'], 'one')).toEqual(['a', 'b', 'c']);
-    expect(await here.order(['a', 'b', 'c'], 'one')).toEqual(['b', 'a', 'c']);
+    expect(await here.healthyFirst(['a', 'b', 'c'], 'one')).toEqual(['a', 'b', 'c']);
+    expect(await here.healthyFirst(['a', 'b', 'c'], 'one')).toEqual(['b', 'a', 'c']);
     expect(await here.admit(['c'], 'one')).toEqual({ admitted: true, probe: 'c' });
   });
 
@@ -248,7 +248,7 @@ describe('the health of a route', () => {
     const health = openRouteHealth(counted, clock);
     const standing = async () => {
       elapse(1_001);
-      const standingOf = await health.look();
+      const standingOf = await health.readAvailability();
       return [['a'], ['a', 'b'], ['a', 'c'], ['b']].map((routes) => standingOf(routes, 'one'));
     };
     expect(await standing()).toEqual(['available', 'available', 'available', 'available']);
@@ -260,10 +260,10 @@ describe('the health of a route', () => {
     expect(await standing()).toEqual(['degraded', 'degraded', 'degraded', 'available']);
     expect(await there.admit(['a'], 'one')).toEqual({ admitted: true, probe: 'a' });
     expect(await standing()).toEqual(['unavailable', 'degraded', 'degraded', 'available']);
-    await there.succeeded('a', 'one');
+    await there.noteSuccess('a', 'one');
     const before = queries;
     expect(await standing()).toEqual(['available', 'available', 'degraded', 'available']);
-    await Promise.all(Array.from({ length: 20 }, () => health.look()));
+    await Promise.all(Array.from({ length: 20 }, () => health.readAvailability()));
     expect(queries - before).toBe(1);
   });
 
@@ -279,7 +279,7 @@ describe('the health of a route', () => {
     await open('a', health);
     away = false;
     expect(await health.admit(['a'], 'one')).toEqual({ admitted: true });
-    await health.failed('a', 'one', refused);
+    await health.noteFailure('a', 'one', refused);
     expect(await health.admit(['a'], 'one')).toMatchObject({ admitted: false });
   });
 });

@@ -174,7 +174,7 @@ export const admin_drain_route = session_endpoint('POST', '/dash/admin/routes/dr
 export const admin_reset_route = session_endpoint('POST', '/dash/admin/routes/reset', 'operator', async (app, call) => {
   const route = call.body?.['route'];
   if (typeof route !== 'string') throw invalidField('route', 'route must be the name of a route.');
-  await app.health.reset(route);
+  await app.health.closeCircuits(route);
   await auditAction(app, call, 'route.reset', route);
   return { status: 200, body: { ok: true } };
 });

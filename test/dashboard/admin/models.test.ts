@@ -170,7 +170,7 @@ describe('a test call of a route', () => {
 
 it('the dashboard restores a route that another node has left out', async () => {
   const route = 'test/two#a';
-  await test.app.health.failed(route, 'acct_any', { cause: 'timeout', pause_ms: 600_000 });
+  await test.app.health.noteFailure(route, 'acct_any', { cause: 'timeout', pause_ms: 600_000 });
   const node = await test.beside();
   const there = await signInAs(node, operator.user_id, operator.account_id);
   okBody(await there.post('/dash/admin/routes/reset', { route }));
