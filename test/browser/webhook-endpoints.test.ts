@@ -125,6 +125,7 @@ test(
     await page.getByText(/The previous secret stays valid until/).waitFor();
     await keyboard.enter('button', 'Change');
     const form = page.getByRole('dialog', { name: 'Change Shop backend' });
+    await zoe.send('PATCH', path, { description: 'Shop of Anna', enabled: false }); // behind the form
     await form.getByRole('checkbox', { name: 'task.*' }).uncheck();
     await form.getByRole('checkbox', { name: 'task.failed' }).check();
     await form.getByRole('combobox', { name: 'Projects' }).click();
@@ -133,12 +134,14 @@ test(
     await keyboard.enter('button', 'Save', form);
     await form.waitFor({ state: 'detached' });
     expect((await endpoints())[0]).toMatchObject({
+      description: 'Shop of Anna',
+      enabled: false,
       events: ['invoice.*', 'task.failed'],
       filters: { metadata: { team: 'web' }, projects: [project] },
     });
     await page.getByText('project Shops', { exact: true }).waitFor();
     await keyboard.enter('button', 'Delete');
-    await keyboard.enter('button', 'Delete', page.getByRole('dialog', { name: 'Delete Shop backend' }));
+    await keyboard.enter('button', 'Delete', page.getByRole('dialog', { name: 'Delete Shop of Anna' }));
     await page.getByText('No endpoints yet').waitFor();
     expect(await endpoints()).toEqual([]);
     await leave(visited);

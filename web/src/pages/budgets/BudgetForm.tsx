@@ -1,9 +1,11 @@
 import { Checkbox, Group, Select, Stack, Switch, Text, TextInput } from '@mantine/core';
 import { useForm } from '@mantine/form';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
 import type { BudgetsView, BudgetView } from '../../../../src/dashboard/views/budgets.ts';
 import { api, Failure } from '../../api.ts';
 import { usePlace } from '../../session.tsx';
+import { changesIn } from '../../ui/changes.ts';
 import { Confirm } from '../../ui/Confirm.tsx';
 import { searchOf } from '../../ui/Filters.tsx';
 import { FormEnd } from '../../ui/FormEnd.tsx';
@@ -23,26 +25,29 @@ type Values = {
 
 const fields = ['name', 'scope', 'subject', 'period', 'amount'];
 
+function toBody({ name, amount, hard, alerts }: Values) {
+  return { name, amount, kind: hard ? 'hard' : 'soft', alert_percents: alerts.map(Number) };
+}
+
 /** Makes a budget, or changes one; its scope and its period stay. */
 export function BudgetForm(props: { budget?: BudgetView; choices: BudgetsView['choices']; close: () => void }) {
   const { budget, choices, close } = props;
   const { account, base } = usePlace();
-  const form = useForm<Values>({
-    initialValues: {
-      name: budget?.name ?? '',
-      scope: budget?.scope ?? 'account',
-      subject: budget?.subject?.id ?? '',
-      period: budget?.period ?? 'month',
-      amount: budget?.amount.exact.replace(/(\.\d\d)(\d*?)0*$/, '$1$2') ?? '',
-      hard: budget?.is_hard ?? false,
-      alerts: (budget?.alert_percents ?? alert_choices).map(String),
-    },
-  });
+  const [before] = useState<Values>(() => ({
+    name: budget?.name ?? '',
+    scope: budget?.scope ?? 'account',
+    subject: budget?.subject?.id ?? '',
+    period: budget?.period ?? 'month',
+    amount: budget?.amount.exact.replace(/(\.\d\d)(\d*?)0*$/, '$1$2') ?? '',
+    hard: budget?.is_hard ?? false,
+    alerts: (budget?.alert_percents ?? alert_choices).map(String),
+  }));
+  const form = useForm<Values>({ initialValues: before });
   const { mutate, error, isPending } = useChange(
-    ({ name, scope, subject, period, amount, hard, alerts }: Values) => {
-      const body = { name, amount, kind: hard ? 'hard' : 'soft', alert_percents: alerts.map(Number) };
-      if (budget) return api.patch(`${base}/budgets/${budget.id}`, body);
-      return api.post(`${base}/budgets`, { ...body, scope, period, ...(scope !== 'account' && { subject }) });
+    (values: Values) => {
+      const { scope, subject, period } = values;
+      if (budget) return api.patch(`${base}/budgets/${budget.id}`, changesIn(toBody(before), toBody(values)));
+      return api.post(`${base}/budgets`, { ...toBody(values), scope, period, ...(scope !== 'account' && { subject }) });
     },
     close,
     (failure) => {

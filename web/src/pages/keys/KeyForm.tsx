@@ -8,6 +8,7 @@ import { usePlace } from '../../session.tsx';
 import { optionalAmount } from '../../ui/amount.ts';
 import { minute_form } from '../../ui/dates.ts';
 import { fieldErrors, type FieldErrors } from '../../ui/field-error.ts';
+import { changesIn } from '../../ui/changes.ts';
 import { FormEnd } from '../../ui/FormEnd.tsx';
 import { key_ends, MonthlyLimit, never } from '../../ui/KeyFields.tsx';
 import { Modal } from '../../ui/Modal.tsx';
@@ -44,16 +45,10 @@ function toBody({ name, project, limit, ends, scopes, addresses, models, per_min
   };
 }
 
-/**
- * Returns what was changed in the form. The rest is left out: somebody else may change it meanwhile, and no key can get
- * an expiry that is over or a project that is archived.
- */
+/** Returns the changes. An expiry that is over or a project that is archived is not among them: no key can get such a one. */
 function toChange(values: Values, values_before: Values) {
-  const before = new Map<string, unknown>(Object.entries(toBody(values_before)));
-  const changed = Object.entries(toBody(values)).filter(
-    ([name, value]) => JSON.stringify(value) !== JSON.stringify(before.get(name)),
-  );
-  return { ...Object.fromEntries(changed), ...(values.deletes_content && { delete_content: true }) };
+  const changes = changesIn(toBody(values_before), toBody(values));
+  return { ...changes, ...(values.deletes_content && { delete_content: true }) };
 }
 
 /** Asks for a name and a limit, then tells the key, once. */

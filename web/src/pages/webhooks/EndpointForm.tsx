@@ -14,10 +14,11 @@ import {
 import { EyeIcon } from '@heroicons/react/24/outline';
 import { useForm } from '@mantine/form';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
-import type { ReactNode } from 'react';
+import { useState, type ReactNode } from 'react';
 import type { EndpointsView, EndpointView, NewEndpointView } from '../../../../src/dashboard/views/webhooks.ts';
 import { api } from '../../api.ts';
 import { usePlace } from '../../session.tsx';
+import { changesIn } from '../../ui/changes.ts';
 import { CodeBox } from '../../ui/Copy.tsx';
 import { searchOf } from '../../ui/Filters.tsx';
 import { FormEnd } from '../../ui/FormEnd.tsx';
@@ -93,8 +94,10 @@ export function ChangeEndpoint(props: { endpoint: EndpointView; view: EndpointsV
   const { endpoint, view, close } = props;
   const { account, base } = usePlace();
   const queries = useQueryClient();
+  const [before] = useState(() => valuesOf(endpoint));
   const { mutate, error, isPending } = useMutation({
-    mutationFn: (values: Values) => api.patch(`${base}/webhooks/endpoints/${endpoint.id}`, toBody(values)),
+    mutationFn: (values: Values) =>
+      api.patch(`${base}/webhooks/endpoints/${endpoint.id}`, changesIn(toBody(before), toBody(values))),
     onSuccess: async () => {
       await queries.invalidateQueries({ queryKey: [account.id, 'webhook-endpoints'] });
       close();
@@ -102,15 +105,7 @@ export function ChangeEndpoint(props: { endpoint: EndpointView; view: EndpointsV
   });
   return (
     <Modal opened onClose={close} title={`Change ${endpointName(endpoint)}`} size="lg">
-      <Fields
-        view={view}
-        values={valuesOf(endpoint)}
-        submit={mutate}
-        error={error}
-        isPending={isPending}
-        word="Save"
-        end={close}
-      />
+      <Fields view={view} values={before} submit={mutate} error={error} isPending={isPending} word="Save" end={close} />
     </Modal>
   );
 }
