@@ -102,12 +102,12 @@ async function handleList(app: Parts, { query, caller }: Call): Promise<Answer> 
     ({ model: { kind, hidden } }) => !hidden && (modality === undefined || kind === modality),
   );
   const { page, has_more } = cutPage(shown, query);
-  const statusOf = await lookAtRoutes(app, caller.account.id);
+  const statusOf = await readAvailabilities(app, caller.account.id);
   return {
     status: 200,
     body: {
       object: 'list',
-      data: page.map((one) => recordOf(current, one, standingOfListed(statusOf, one))),
+      data: page.map((one) => recordOf(current, one, availabilityOfListed(statusOf, one))),
       has_more,
       first_id: page[0]?.model.id ?? null,
       last_id: page.at(-1)?.model.id ?? null,
@@ -125,18 +125,21 @@ function recordOf(catalog: Catalog, { model, members }: ListedModel, status: Ava
  * Returns a function that tells a model's standing for an account, by the health of its routes and the
  * operator's overrides.
  */
-export async function lookAtRoutes({ health }: Parts, account_id?: string): Promise<(model: Model) => Availability> {
-  const standingOf = await health.readAvailability();
+export async function readAvailabilities(
+  { health }: Parts,
+  account_id?: string,
+): Promise<(model: Model) => Availability> {
+  const availabilityOf = await health.readAvailability();
   return (model: Model) => {
     const { id, routes } = model;
     const names = routes.map((route) => routeName(id, route.id));
-    const standing = standingOf(names, account_id);
-    return standing === 'available' && routes.length < allRoutes(model).length ? 'degraded' : standing;
+    const availability = availabilityOf(names, account_id);
+    return availability === 'available' && routes.length < allRoutes(model).length ? 'degraded' : availability;
   };
 }
 
 /** The standing of a model, or of an alias by that of its models. */
-export function standingOfListed(statusOf: (model: Model) => Availability, { members }: ListedModel): Availability {
+export function availabilityOfListed(statusOf: (model: Model) => Availability, { members }: ListedModel): Availability {
   const [first = 'unavailable', ...others] = members.map(statusOf);
   return others.every((each) => each === first) ? first : 'degraded';
 }
@@ -200,6 +203,6 @@ function listedNamed(current: Catalog, { key }: Caller, name: string): ListedMod
 async function handleGet(app: Parts, { params, caller }: Call): Promise<Answer> {
   const { current } = app.catalog;
   const listed = listedNamed(current, caller, params['id'] ?? '');
-  const statusOf = await lookAtRoutes(app, caller.account.id);
-  return { status: 200, body: recordOf(current, listed, standingOfListed(statusOf, listed)) };
+  const statusOf = await readAvailabilities(app, caller.account.id);
+  return { status: 200, body: recordOf(current, listed, availabilityOfListed(statusOf, listed)) };
 }

@@ -2,7 +2,7 @@ import type { CatalogHolder } from '../catalog/catalog.ts';
 import type { RouteHealth } from '../routing/health.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Db } from '../db/database.ts';
-import { lookAtRoutes, standingOfListed } from '../api/models.ts';
+import { readAvailabilities, availabilityOfListed } from '../api/models.ts';
 import { listedAlias, listedModels, type ListedModel } from '../catalog/alias.ts';
 import type { Model } from '../catalog/model.ts';
 import { unknownModel } from '../catalog/model-errors.ts';
@@ -57,7 +57,7 @@ async function renderModels(
   const models = listed.map(({ model }) => model);
   const [paces, statusOf] = await Promise.all([
     pacesOf(app, { account_id, scope }, models),
-    lookAtRoutes(app, account_id),
+    readAvailabilities(app, account_id),
   ]);
   const { base_currency } = app.catalog.current.settings;
   return listed.map((one) => {
@@ -68,7 +68,7 @@ async function renderModels(
       created: ___,
       created_at: ____,
       ...record
-    } = modelRecord(model, base_currency, standingOfListed(statusOf, one));
+    } = modelRecord(model, base_currency, availabilityOfListed(statusOf, one));
     const { members } = one;
     const behind = members[0] === model ? {} : { models: members.map(({ id }) => id) };
     return { ...record, ...behind, pace: paces.get(model.id) ?? null };

@@ -1,5 +1,5 @@
 import type { Login } from '../accounts/sign-in/login.ts';
-import { lookAtRoutes } from '../api/models.ts';
+import { readAvailabilities } from '../api/models.ts';
 import type { CatalogHolder } from '../catalog/catalog.ts';
 import type { Db } from '../db/database.ts';
 import { ApiError } from '../errors.ts';
@@ -51,13 +51,13 @@ function latest(app: Parts): Promise<Latest> {
 }
 
 async function lookAtModels(app: Parts, now_ms: number): Promise<Latest> {
-  const [servedBy, standingOf] = await Promise.all([servedByModel(app.db, now_ms), lookAtRoutes(app)]);
+  const [servedBy, availabilityOf] = await Promise.all([servedByModel(app.db, now_ms), readAvailabilities(app)]);
   const shown = [...app.catalog.current.models.values()].filter(({ hidden }) => !hidden);
   return {
     at: new Date(now_ms).toISOString(),
     models: shown.map((model) => {
       const { id, name, kind } = model;
-      return { id, name, kind, status: standingOf(model), ...servedBy(id) };
+      return { id, name, kind, status: availabilityOf(model), ...servedBy(id) };
     }),
   };
 }

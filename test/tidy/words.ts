@@ -31,6 +31,8 @@ const coined: readonly (readonly [word: RegExp, use: string])[] = [
   [/_by_hand(?=_)/, 'manual'],
   [/_is_calm(?=_)/, 'no open circuit'],
   [/_body_rooms?(?=_)/, 'body memory'],
+  [/_deeds?(?=_)/, 'audit entry, or action'],
+  [/_dearest(?=_)/, 'highest, or most expensive'],
 ];
 
 /** Types that were named after a picture of the mechanism. */

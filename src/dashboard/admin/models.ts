@@ -1,7 +1,7 @@
 import type { Clock } from '../../lib/clock.ts';
 import type { Notifier } from '../../db/notify.ts';
 import type { CatalogHolder } from '../../catalog/catalog.ts';
-import { lookAtRoutes } from '../../api/models.ts';
+import { readAvailabilities } from '../../api/models.ts';
 import type { SessionCall } from '../../http/endpoint.ts';
 import type { Model, Route } from '../../catalog/model.ts';
 import {
@@ -32,7 +32,7 @@ type Parts = {
 /** Models and routes: how they are, and what operators change about them while the service runs (decision 19). */
 
 type ModelContext = {
-  standingOf: (model: Model) => Availability;
+  availabilityOf: (model: Model) => Availability;
   /** The open circuits of a route: that of all accounts first. */
   troubles: ReadonlyMap<string, readonly OpenRouteView[]>;
   running: ReadonlyMap<string, number>;
@@ -40,12 +40,12 @@ type ModelContext = {
 
 /** In the order of the catalogue, with their routes and what is known of those. */
 export const admin_models = session_endpoint('GET', '/dash/admin/models', 'operator', async (app) => {
-  const [standingOf, open, running] = await Promise.all([
-    lookAtRoutes(app),
+  const [availabilityOf, open, running] = await Promise.all([
+    readAvailabilities(app),
     openRoutes(app.db, new Date(app.clock.now())),
     runsByRoute(app.db),
   ]);
-  const context = { standingOf, troubles: Map.groupBy(open, ({ route }) => route), running };
+  const context = { availabilityOf, troubles: Map.groupBy(open, ({ route }) => route), running };
   const data = [...app.catalog.current.models.values()].map((model) => renderModel(model, context));
   return { status: 200, body: { data } };
 });
@@ -56,7 +56,7 @@ function renderModel(model: Model, context: ModelContext): AdminModel {
     id,
     kind,
     name,
-    standing: standingIn(model, context),
+    standing: availabilityIn(model, context),
     hidden,
     is_off: changed?.is_off ?? false,
     is_reordered: changed?.is_reordered ?? false,
@@ -65,10 +65,10 @@ function renderModel(model: Model, context: ModelContext): AdminModel {
 }
 
 /** Returns the standing that an operator sees: a model that only some accounts cannot use fully is not fully available. */
-function standingIn(model: Model, { standingOf, troubles }: ModelContext): Availability {
-  const standing = standingOf(model);
+function availabilityIn(model: Model, { availabilityOf, troubles }: ModelContext): Availability {
+  const availability = availabilityOf(model);
   const is_troubled = model.routes.some(({ id }) => troubles.has(routeName(model.id, id)));
-  return standing === 'available' && is_troubled ? 'degraded' : standing;
+  return availability === 'available' && is_troubled ? 'degraded' : availability;
 }
 
 function renderRoute(model: Model, route: Route, { troubles, running }: ModelContext): AdminRoute {
