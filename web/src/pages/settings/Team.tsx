@@ -115,7 +115,7 @@ function Row({ member, limit, remove }: RowProps) {
   const { user_id, name, email, role, projects, two_factor, created_at } = member;
   return (
     <Table.Tr>
-      <Table.Td maw={{ base: 170, sm: 280 }}>
+      <Table.Td maw={{ base: 170, sm: 260 }}>
         <Text size="sm" fw={600} truncate title={name}>
           {name}
           {user_id === me.user.id && ' (you)'}
