@@ -68,13 +68,13 @@ const columns = 'id, account_id, kind, subject, level, title, summary, mark, ope
 
 const whose = (audience: Audience) => `account_id is ${audience === 'accounts' ? 'not null' : 'null'}`;
 
-/** An alert that is open. `level_max`: the highest level that it has had. */
+/** An alert that is open. `level_max`: the highest level that it has had; nodes of the version before do not write it. */
 export type OpenAlert = Alert & { level_max: number };
 
 /** Every open alert of an audience, oldest first. */
 export async function openAlerts(db: Queryable, audience: Audience): Promise<OpenAlert[]> {
   return db.query<OpenAlert>(
-    `select ${columns}, level_max from alerts where closed_at is null and ${whose(audience)} order by opened_at, id`,
+    `select ${columns}, greatest(level, level_max) as level_max from alerts where closed_at is null and ${whose(audience)} order by opened_at, id`,
   );
 }
 

@@ -60,7 +60,7 @@ export const key_filters = {
   search: { description: 'A part of the name, the last four characters, or the id.', schema: text },
   state: { description: 'Only keys of this state.', schema: { type: 'string', enum: [...key_states] } },
   project: { description: 'Only keys that are in this project.', schema: text },
-  after: { description: 'Behind this one in the list.', schema: text },
+  after: { description: 'After this one in the list.', schema: text },
 };
 
 /** The account's keys in pages, newest first, with what they have spent this month. */

@@ -1,7 +1,7 @@
 import { invalidField } from '../errors.ts';
 import { units as unit_names, type JsonObject, type Model, type Unit } from '../catalog/model.ts';
 import { unknownModel } from '../catalog/model-errors.ts';
-import { freezePricing, measuredCost, pricingOfInput, type Units } from '../catalog/price.ts';
+import { freezePricing, measuredCost, pricingOfInput, unitsByRows, type Units } from '../catalog/price.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import { listedAlias } from '../catalog/alias.ts';
 import { isRecord } from '../lib/is-record.ts';
@@ -28,7 +28,8 @@ export const cost_of_units = account_endpoint(
       const frozen = freezePricing(model, input, account.currency, current.settings);
       const pricing = pricingOfInput(frozen, Number(units.input_token ?? 0));
       const priced = new Set(pricing.rows.flatMap(({ unit }) => same_units[unit] ?? [unit]));
-      const unpriced = unit_names.filter((unit) => units[unit] !== undefined && !priced.has(unit));
+      const counted = unitsByRows(units, pricing.rows);
+      const unpriced = unit_names.filter((unit) => counted[unit] !== undefined && !priced.has(unit));
       return { model: model.id, cost: costView(measuredCost(pricing, units, units), account.currency), unpriced };
     });
     return { status: 200, body: { data } };

@@ -66,6 +66,26 @@ test('of the invitations, one is withdrawn', limit, async () => {
   await leave(visited);
 });
 
+test('of the files of a message, one goes', limit, async () => {
+  const visited = await open('/playground?model=sandbox%2Fchat');
+  const { page } = visited;
+  const files = ['a', 'b', 'c'].map((name) => ({
+    name: `${name}.txt`,
+    mimeType: 'text/plain',
+    buffer: Buffer.from(name),
+  }));
+  await page.locator('input[type=file]').setInputFiles(files);
+  const removes = page.getByRole('group', { name: 'Attached files' }).getByRole('button', { name: /^Remove / });
+  await expect.poll(() => removes.count()).toBe(3);
+  await removes.first().click();
+  await expect.poll(() => removes.count()).toBe(2);
+  await page.mouse.down({ clickCount: 2 });
+  await page.mouse.up({ clickCount: 2 });
+  await removes.nth(1).focus(); // once the click was handled
+  expect(await removes.count()).toBe(2);
+  await leave(visited);
+});
+
 test('of the sessions, one is ended', limit, async () => {
   await signInAs(service, owner.user_id, owner.account_id);
   await signInAs(service, owner.user_id, owner.account_id);

@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import type { Locator, Page } from 'playwright-core';
+import type { Locator } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createAccount } from '../../src/accounts/accounts.ts';
 import { openPlaygroundKey } from '../../src/accounts/keys.ts';
@@ -9,7 +9,15 @@ import type { Role } from '../../src/accounts/roles.ts';
 import { newId } from '../../src/lib/ids.ts';
 import { startTestApp, type TestApp } from '../helpers/app.ts';
 import { launchBrowser } from '../helpers/browser.ts';
-import { contextOf, settled, sidewaysOf, signIn, violationsIn, watchedPage } from '../helpers/dashboard.ts';
+import {
+  comeBackLater,
+  contextOf,
+  settled,
+  sidewaysOf,
+  signIn,
+  violationsIn,
+  watchedPage,
+} from '../helpers/dashboard.ts';
 import { keyboardOf } from '../helpers/keyboard.ts';
 import { depth } from '../helpers/depth.ts';
 
@@ -299,14 +307,6 @@ test.each(depth(['dark'] as const, ['light', 'dark'] as const))(
 );
 
 /** Two minutes later somebody comes back to this tab. */
-async function comeBackLater(page: Page): Promise<void> {
-  await page.evaluate(`{
-    const now = Date.now;
-    Date.now = () => now() + 120_000;
-    document.dispatchEvent(new Event('visibilitychange', { bubbles: true }));
-  }`);
-}
-
 test('what one person typed is gone when somebody else of the account has signed in behind the page', async () => {
   const context = await contextOf(chromium.browser);
   const { page, problems } = await watchedPage(context, service.url);

@@ -22,7 +22,11 @@ beforeAll(async () => {
   chromium = await launchBrowser([`--host-resolver-rules=MAP medley.test ${host}`]);
   context = await contextOf(chromium.browser, { reducedMotion: 'reduce' });
   ({ page, problems } = await watchedPage(context, url));
-  const account = await createAccount(service.app.db, { name: 'Own', currency: 'USD', initial_credit: 0n }, new Date());
+  const account = await createAccount(
+    service.app.db,
+    { name: 'Own', currency: 'USD', initial_credit: 1_000_000n },
+    new Date(),
+  );
   await followLink(page, service.app, await ownerOf(service.app.db, account.id, new Date()));
 });
 
@@ -50,6 +54,20 @@ test('a key is copied from its dialog, which keeps the focus', limit, async () =
   const name = page.getByRole('dialog').getByLabel('Name');
   await name.press('Control+v');
   await expect.poll(() => name.inputValue()).toBe(key.trim());
+});
+
+test('code in an answer is copied', limit, async () => {
+  await page.goto(`${url}/playground?model=sandbox%2Fchat`);
+  const message = page.getByRole('textbox', { name: 'Message' });
+  await message.fill('Look:\n```js\nlet answer = 42;\n```\nThat is all.');
+  await message.press('Control+Enter');
+  const code = page.getByRole('group', { name: 'Code in js' });
+  await Promise.all([
+    code.getByRole('button', { name: 'Copied' }).waitFor(),
+    code.getByRole('button', { name: 'Copy' }).click(),
+  ]);
+  await message.press('Control+v');
+  await expect.poll(() => message.inputValue()).toBe('let answer = 42;');
 });
 
 test('where the browser copies nothing at all, the page says so', limit, async () => {

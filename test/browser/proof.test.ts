@@ -1,8 +1,16 @@
 import type { BrowserContext, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { makeLoginLink } from '../../src/accounts/sign-in/login-links.ts';
-import { ownerOfNew, type Someone } from '../dashboard/people.ts';
-import { contextOf, signIn, sidewaysOf, violationsIn, watchedPage } from '../helpers/dashboard.ts';
+import { memberOf, ownerOfNew, type Someone } from '../dashboard/people.ts';
+import {
+  comeBackLater,
+  contextOf,
+  signIn,
+  settled,
+  sidewaysOf,
+  violationsIn,
+  watchedPage,
+} from '../helpers/dashboard.ts';
 import { password, startWithZoe, type Stage } from './zoe.ts';
 
 /** Acts that ask who is there once more, 15 minutes after the last proof. */
@@ -119,6 +127,22 @@ test('a session that ends behind the dialog: the next sign-in is asked again', l
     .first()
     .waitFor();
   await expect.poll(() => question().count()).toBe(0);
+});
+
+test('somebody else who signs in behind the dialog does not do what was asked for', limit, async () => {
+  const colleague = await memberOf(service, zoe, 'developer');
+  await signIn(page, service.app, zoe.user_id, '/keys');
+  const keys = () => service.app.db.query('select name from api_keys where account_id = $1', [zoe.account_id]);
+  const before = await keys();
+  await fillKeyForm();
+  const second = await context.newPage();
+  await signIn(second, service.app, colleague.user_id, '/keys');
+  await second.close();
+  await comeBackLater(page);
+  await page.getByRole('button', { name: 'You: A developer' }).waitFor();
+  await question().waitFor({ state: 'detached' });
+  await settled(page);
+  expect(await keys()).toEqual(before);
 });
 
 test('the dialog fits a phone', limit, async () => {

@@ -125,7 +125,9 @@ test(
     await page.getByText(/The previous secret stays valid until/).waitFor();
     await keyboard.enter('button', 'Change');
     const form = page.getByRole('dialog', { name: 'Change Shop backend' });
-    await zoe.send('PATCH', path, { description: 'Shop of Anna', enabled: false }); // behind the form
+    const filters = { models: ['sandbox/image'], metadata: { team: 'web' } };
+    await zoe.send('PATCH', path, { description: 'Shop of Anna', enabled: false, filters }); // behind the form
+    await page.getByText('Shop of Anna').first().waitFor();
     await form.getByRole('checkbox', { name: 'task.*' }).uncheck();
     await form.getByRole('checkbox', { name: 'task.failed' }).check();
     await form.getByRole('combobox', { name: 'Projects' }).click();
@@ -137,7 +139,7 @@ test(
       description: 'Shop of Anna',
       enabled: false,
       events: ['invoice.*', 'task.failed'],
-      filters: { metadata: { team: 'web' }, projects: [project] },
+      filters: { models: ['sandbox/image'], metadata: { team: 'web' }, projects: [project] },
     });
     await page.getByText('project Shops', { exact: true }).waitFor();
     await keyboard.enter('button', 'Delete');

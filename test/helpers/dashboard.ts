@@ -118,6 +118,15 @@ export async function settled(page: Page): Promise<void> {
   await loading.first().waitFor({ state: 'detached' });
 }
 
+/** Comes back to a page after two minutes: it reads again who is here. */
+export async function comeBackLater(page: Page): Promise<void> {
+  await page.evaluate(`{
+    const now = Date.now;
+    Date.now = () => now() + 120_000;
+    document.dispatchEvent(new Event('visibilitychange', { bubbles: true }));
+  }`);
+}
+
 /** Somebody's page in a browser of theirs, and what went wrong in it. */
 export type Visit = Watched & { context: BrowserContext };
 

@@ -13,7 +13,7 @@ const proof_required = 'proof_required';
 /** Throws ApiError 403 if the last proof is too old. */
 export function checkProof(proved_at: Date, now_ms: number): void {
   if (now_ms - proved_at.getTime() < proof_lasts_ms) return;
-  throw new ApiError('forbidden', 'Confirm that it is you: you signed in a while ago.', { code: proof_required });
+  throw new ApiError('forbidden', 'Confirm that it is you: your last proof is too old.', { code: proof_required });
 }
 
 /** By which the dashboard knows that only a passkey helps. */

@@ -91,6 +91,8 @@ const connect_timeout_ms = 10_000;
 /** Of a read: the time until its answer begins, and between two parts of that. A submit has the time of its route. */
 const read_limits = { headersTimeout: 15_000, bodyTimeout: 30_000 };
 const answer_bytes_max = 4_194_304;
+/** Of a read without files in its answer: who sends a byte now and then keeps a place from others. */
+const read_timeout_ms = 60_000;
 /** Some say the whole input again beside what is wrong with it. */
 const refusal_limits = { bytes_max: 2_097_152, wait_ms: 5_000 };
 
@@ -223,7 +225,11 @@ async function exchange(
   target: { origin: string; path: string; authorize: Authorize | undefined },
   request: UpstreamRequest & { is_read: boolean },
 ): Promise<Answer> {
-  const { method, stream, signal, is_read } = request;
+  const { method, stream, is_read } = request;
+  const signal =
+    is_read && request.answer_bytes_max === undefined
+      ? AbortSignal.any([request.signal, AbortSignal.timeout(read_timeout_ms)])
+      : request.signal;
   const own_headers = { ...request.headers };
   if (request.json !== undefined) own_headers['content-type'] = 'application/json';
   const { origin, authorize } = target;

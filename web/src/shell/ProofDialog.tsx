@@ -161,7 +161,9 @@ function WithoutPassword({ me, end }: Props & { me: Me }) {
   };
   return (
     <Stack>
-      <Text size="sm">You signed in more than 15 minutes ago. Sign in again in this browser, then continue here.</Text>
+      <Text size="sm">
+        You proved who you are more than 15 minutes ago. Sign in again in this browser, then continue here.
+      </Text>
       {issuers.map(({ id, name }) => (
         <Button key={id} component="a" variant="light" target="_blank" href={below(`/sign-in?with=${id}&fresh=1`)}>
           Sign in with {name} again

@@ -30,7 +30,7 @@ export function SignedIn() {
   return (
     <SessionProvider me={me.data}>
       <AppFrame />
-      <Proof me={me.data} />
+      <Proof key={me.data.user.id} me={me.data} />
     </SessionProvider>
   );
 }

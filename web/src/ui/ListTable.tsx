@@ -1,4 +1,4 @@
-import { Button, Center, ScrollArea, Stack, Table, UnstyledButton, VisuallyHidden } from '@mantine/core';
+import { Button, ScrollArea, Stack, Table, Text, UnstyledButton, VisuallyHidden } from '@mantine/core';
 import { ArrowDownIcon, ArrowsUpDownIcon, ArrowUpIcon } from '@heroicons/react/24/outline';
 import type { UseInfiniteQueryResult } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
@@ -128,11 +128,16 @@ export function Pages<T>({
           <Stack gap="sm">
             {children(rows)}
             {query.hasNextPage && (
-              <Center>
+              <Stack align="center" gap="xs">
                 <Button variant="light" onClick={() => void query.fetchNextPage()} loading={query.isFetchingNextPage}>
                   {more}
                 </Button>
-              </Center>
+                {query.isFetchNextPageError && (
+                  <Text size="sm" role="alert">
+                    {query.error.message}
+                  </Text>
+                )}
+              </Stack>
             )}
           </Stack>
         );

@@ -49,9 +49,10 @@ function useOldestFailing(queries: QueryClient): Query | undefined {
   );
 }
 
-/** Whoever has signed out is led to where one signs in instead. */
+/** Whoever has signed out is led to where one signs in instead, and a button for more says by itself what failed. */
 function isFailing(query: Query): boolean {
-  const { status, data, error } = query.state;
+  const { status, data, error, fetchMeta } = query.state;
+  if (fetchMeta?.fetchMore) return false;
   const is_signed_out = error instanceof Failure && error.status === 401;
   return status === 'error' && data !== undefined && !is_signed_out && query.isActive();
 }

@@ -1,5 +1,6 @@
 import { ActionIcon, Anchor, Group, Text } from '@mantine/core';
 import { DocumentTextIcon, LinkIcon, MusicalNoteIcon, TrashIcon } from '@heroicons/react/24/outline';
+import { atFirstClick } from '../../ui/first-click.ts';
 import { dataUrl } from './attachments.ts';
 import type { Attachment } from './turn.ts';
 
@@ -33,7 +34,13 @@ export function AttachmentView({ file, remove }: { file: Attachment; remove?: ()
         </Text>
       )}
       {remove && (
-        <ActionIcon variant="subtle" color="gray" size={28} aria-label={`Remove ${name}`} onClick={remove}>
+        <ActionIcon
+          variant="subtle"
+          color="gray"
+          size={28}
+          aria-label={`Remove ${name}`}
+          onClick={atFirstClick(remove)}
+        >
           <TrashIcon width={16} aria-hidden />
         </ActionIcon>
       )}

@@ -48,7 +48,16 @@ export function RunLine({ estimate, starting, can_run, error, run, models = 1 }:
             {holds}
           </span>
         </Button>
-        <Text size="sm" c="dimmed" id="run-why" component="div" role="status" flex={1} miw={160}>
+        <Text
+          size="sm"
+          c="dimmed"
+          id="run-why"
+          component="div"
+          role="status"
+          aria-live={why === undefined ? 'off' : 'polite'}
+          flex={1}
+          miw={160}
+        >
           {why ?? <Left view={view} />}
         </Text>
       </Group>

@@ -6,6 +6,7 @@ import { useSession } from '../../session.tsx';
 import { CodeBox, Copy } from '../../ui/Copy.tsx';
 import { Modal } from '../../ui/Modal.tsx';
 import { Card } from '../../ui/Page.tsx';
+import { isSecretComing, shown_once } from '../../ui/shown-once.ts';
 import { Failed } from '../../ui/states.tsx';
 import { Status } from '../../ui/Status.tsx';
 import { Qr } from './Qr.tsx';
@@ -54,14 +55,14 @@ function TurnOn({ close }: { close: () => void }) {
   const [code, setCode] = useState('');
   const enable = useMutation({
     mutationFn: (password: string) => api.post<Enabled>('/auth/two-factor/enable', { password }),
-    gcTime: 0, // the answer has the secret in it
+    ...shown_once,
   });
   const verify = useMutation({
     mutationFn: () => api.post('/auth/two-factor/verify-totp', { code: code.trim() }),
-    gcTime: 0,
+    ...shown_once, // with its answer the backup codes count, which are then shown
   });
   const end = () => {
-    if (verify.isPending) return; // with its answer the backup codes count, which are then shown
+    if (isSecretComing(queries)) return;
     close();
     if (!verify.isSuccess) return;
     void queries.invalidateQueries({ queryKey: ['me'] });
@@ -136,7 +137,7 @@ function NewCodes({ close }: { close: () => void }) {
   const ask = useMutation({
     mutationFn: (password: string) =>
       api.post<{ backupCodes: string[] }>('/auth/two-factor/generate-backup-codes', { password }),
-    gcTime: 0,
+    ...shown_once,
   });
   if (ask.data) return <Codes codes={ask.data.backupCodes} close={close} />;
   return (
@@ -156,7 +157,8 @@ function AskPassword(props: {
   children?: ReactNode;
 }) {
   const { title, word, ask, children } = props;
-  const close = () => !ask.isPending && props.close(); // the answer may be the only copy of the backup codes
+  const queries = useQueryClient();
+  const close = () => !isSecretComing(queries) && props.close();
   const [password, setPassword] = useState('');
   const { has_password } = useSession().me.user;
   return (

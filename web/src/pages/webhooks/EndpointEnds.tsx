@@ -4,6 +4,7 @@ import type { EndpointView, NewEndpointView } from '../../../../src/dashboard/vi
 import { api } from '../../api.ts';
 import { usePlace } from '../../session.tsx';
 import { Confirm } from '../../ui/Confirm.tsx';
+import { isSecretComing, shown_once } from '../../ui/shown-once.ts';
 import { NewSecret } from './EndpointForm.tsx';
 import { endpointName } from './endpoints-query.ts';
 
@@ -16,7 +17,7 @@ export function RotateEndpoint({ endpoint, close }: Props) {
   const { mutate, data, error, isPending } = useMutation({
     mutationFn: () => api.post<NewEndpointView>(`${base}/webhooks/endpoints/${endpoint.id}/rotate`),
     onSuccess: () => queries.invalidateQueries({ queryKey: [account.id, 'webhook-endpoints'] }),
-    gcTime: 0, // the answer has the secret in it
+    ...shown_once,
   });
   if (data) return <NewSecret opened created={data} close={close} />;
   return (
@@ -26,7 +27,7 @@ export function RotateEndpoint({ endpoint, close }: Props) {
       isPending={isPending}
       error={error}
       confirm={mutate}
-      close={() => !isPending && close()} // the answer is the only copy of the secret
+      close={() => !isSecretComing(queries) && close()}
     >
       <Text size="sm">
         From the next attempt on, this endpoint is signed with a new secret. For 24 hours <Code>webhook-signature</Code>{' '}

@@ -24,6 +24,7 @@ import { searchOf } from '../../ui/Filters.tsx';
 import { FormEnd } from '../../ui/FormEnd.tsx';
 import { useKeyChoices } from '../../ui/key-choices.ts';
 import { Modal } from '../../ui/Modal.tsx';
+import { isSecretComing, shown_once } from '../../ui/shown-once.ts';
 import { useChoices } from '../activity/filters.ts';
 import { endpointName } from './endpoints-query.ts';
 
@@ -61,6 +62,15 @@ function toBody({ models, keys, projects, metadata, ...others }: Values) {
   return { ...others, filters: { models, keys, projects, metadata: Object.fromEntries(pairs) } };
 }
 
+/** Returns what was changed; of the filters, which are replaced together, the others as they are now. */
+function toChange(before: Values, after: Values, { filters: latest }: EndpointView) {
+  const { filters: filters_before, ...fields_before } = toBody(before);
+  const { filters, ...fields } = toBody(after);
+  const changes = changesIn(filters_before, filters);
+  const has_changes = Object.keys(changes).length > 0;
+  return { ...changesIn(fields_before, fields), ...(has_changes && { filters: { ...latest, ...changes } }) };
+}
+
 function valuesOf({ url, description, events, filters, enabled }: EndpointView): Values {
   const { models, keys, projects, metadata } = filters;
   const lines = Object.entries(metadata).map(([name, value]) => `${name}=${String(value)}`);
@@ -75,10 +85,10 @@ export function CreateEndpoint({ opened, close, view }: { opened: boolean; close
   const { mutate, data, error, isPending, reset } = useMutation({
     mutationFn: (values: Values) => api.post<NewEndpointView>(`${base}/webhooks/endpoints`, toBody(values)),
     onSuccess: () => queries.invalidateQueries({ queryKey: [account.id, 'webhook-endpoints'] }),
-    gcTime: 0, // the answer has the secret in it
+    ...shown_once,
   });
   const end = () => {
-    if (isPending) return; // the answer is the only copy of the secret
+    if (isSecretComing(queries)) return;
     close();
     reset();
   };
@@ -96,8 +106,10 @@ export function ChangeEndpoint(props: { endpoint: EndpointView; view: EndpointsV
   const queries = useQueryClient();
   const [before] = useState(() => valuesOf(endpoint));
   const { mutate, error, isPending } = useMutation({
-    mutationFn: (values: Values) =>
-      api.patch(`${base}/webhooks/endpoints/${endpoint.id}`, changesIn(toBody(before), toBody(values))),
+    mutationFn: (values: Values) => {
+      const latest = view.data.find(({ id }) => id === endpoint.id) ?? endpoint;
+      return api.patch(`${base}/webhooks/endpoints/${endpoint.id}`, toChange(before, values, latest));
+    },
     onSuccess: async () => {
       await queries.invalidateQueries({ queryKey: [account.id, 'webhook-endpoints'] });
       close();

@@ -32,7 +32,7 @@ export function Replay({ endpoint, close }: Props) {
       }),
     onSuccess: async ({ events }, dry_run) => {
       if (dry_run) return;
-      notifications.show({ message: `${eventsText(events)} queued: they are sent behind new ones.` });
+      notifications.show({ message: `${eventsText(events)} queued: they are sent after new ones.` });
       await Promise.all(
         ['deliveries', 'webhook-endpoints'].map((name) => queries.invalidateQueries({ queryKey: [account.id, name] })),
       );

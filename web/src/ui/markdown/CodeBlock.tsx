@@ -1,5 +1,5 @@
-import { useClipboard } from '@mantine/hooks';
 import { useEffect, useState } from 'react';
+import { useCopying } from '../useCopying.ts';
 import type { Piece } from './highlight.ts';
 
 /** Longer code takes long to colour. */
@@ -10,13 +10,13 @@ type Props = { text: string; language: string; /** More of it may come. */ is_op
 /** Program code of an answer, in colours once it is whole, with a button that copies it. Plain elements: an answer may have a thousand. */
 export function CodeBlock({ text, language, is_open }: Props) {
   const pieces = useColours(text, language, is_open);
-  const { copied, copy } = useClipboard({ timeout: 2_000 });
+  const { copied, copy } = useCopying(text);
   const name = language === '' ? 'Code' : language;
   return (
     <div className="markdown-code" role="group" aria-label={language === '' ? 'Code' : `Code in ${language}`}>
       <div>
         <span>{name}</span>
-        <button type="button" onClick={() => copy(text)}>
+        <button type="button" onClick={copy}>
           {copied ? 'Copied' : 'Copy'}
         </button>
       </div>

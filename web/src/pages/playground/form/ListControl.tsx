@@ -1,5 +1,6 @@
 import { ActionIcon, Button, Group, Input, Stack, TextInput } from '@mantine/core';
 import { ArrowDownIcon, ArrowUpIcon, PlusIcon, TrashIcon } from '@heroicons/react/24/outline';
+import { atFirstClick } from '../../../ui/first-click.ts';
 import { mediaOf, numberOf, titleOf } from '../../../ui/schema.ts';
 import { itemsOf, labelsOf, type ControlProps } from './control-labels.ts';
 import { MediaInput } from './MediaControl.tsx';
@@ -118,14 +119,21 @@ function RowButtons({ count, index, change, remove, disabled }: RowProps) {
       <RowButton label="Move down" disabled={disabled || index === count - 1} onClick={() => swap(index + 1)}>
         <ArrowDownIcon width={16} aria-hidden />
       </RowButton>
-      <RowButton label="Remove" disabled={disabled} onClick={() => remove(index)}>
+      <RowButton label="Remove" disabled={disabled} onClick={atFirstClick(() => remove(index))}>
         <TrashIcon width={16} aria-hidden />
       </RowButton>
     </>
   );
 }
 
-function RowButton(props: { label: string; disabled: boolean; onClick: () => void; children: React.ReactNode }) {
+type RowButtonProps = {
+  label: string;
+  disabled: boolean;
+  onClick: (event: React.MouseEvent) => void;
+  children: React.ReactNode;
+};
+
+function RowButton(props: RowButtonProps) {
   const { label, disabled, onClick, children } = props;
   return (
     <ActionIcon variant="subtle" color="gray" size={36} aria-label={label} disabled={disabled} onClick={onClick}>
