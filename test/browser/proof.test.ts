@@ -60,6 +60,16 @@ async function fillKeyForm(): Promise<void> {
   await question().waitFor();
 }
 
+/** Gives the right password, and sees the key that the act made. */
+async function givePassword(): Promise<void> {
+  await question().locator('input[type=password]').fill(password);
+  await page.keyboard.press('Enter');
+  await page
+    .getByText(/mdl_\w{36}/)
+    .first()
+    .waitFor();
+}
+
 test('a key: a dialog asks for the password, refuses a wrong one, and then the key is there', limit, async () => {
   await signIn(page, service.app, zoe.user_id, '/keys');
   await fillKeyForm();
@@ -67,12 +77,7 @@ test('a key: a dialog asks for the password, refuses a wrong one, and then the k
   await question().locator('input[type=password]').fill('not my password');
   await question().getByRole('button', { name: 'Continue' }).click();
   await question().getByText('This is not your password.').waitFor();
-  await question().locator('input[type=password]').fill(password);
-  await page.keyboard.press('Enter');
-  await page
-    .getByText(/mdl_\w{36}/)
-    .first()
-    .waitFor();
+  await givePassword();
   await question().waitFor({ state: 'detached' });
 });
 
@@ -120,12 +125,7 @@ test('a session that ends behind the dialog: the next sign-in is asked again', l
   await page.getByRole('button', { name: 'Sign in', exact: true }).click();
   await page.getByRole('heading', { level: 1, name: 'API keys' }).waitFor();
   await fillKeyForm();
-  await question().locator('input[type=password]').fill(password);
-  await page.keyboard.press('Enter');
-  await page
-    .getByText(/mdl_\w{36}/)
-    .first()
-    .waitFor();
+  await givePassword();
   await expect.poll(() => question().count()).toBe(0);
 });
 

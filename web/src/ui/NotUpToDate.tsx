@@ -1,8 +1,9 @@
-import { Alert, Button, Stack, Text } from '@mantine/core';
+import { Alert } from '@mantine/core';
 import { ExclamationTriangleIcon } from '@heroicons/react/24/outline';
 import { notifyManager, useQueryClient, type Query, type QueryClient } from '@tanstack/react-query';
 import { useCallback, useSyncExternalStore } from 'react';
 import { Failure } from '../api.ts';
+import { Reason } from './states.tsx';
 import { Time } from './Time.tsx';
 
 /** Says that something on the page could be read once and now cannot: what is shown is of before. */
@@ -23,16 +24,7 @@ export function NotUpToDate() {
         </>
       }
     >
-      <Stack gap="xs" align="flex-start">
-        {error && (
-          <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
-            {error.message}
-          </Text>
-        )}
-        <Button size="xs" variant="default" onClick={() => void queries.refetchQueries({ predicate: isFailing })}>
-          Try again
-        </Button>
-      </Stack>
+      {error && <Reason error={error} retry={() => void queries.refetchQueries({ predicate: isFailing })} />}
     </Alert>
   );
 }

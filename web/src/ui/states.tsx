@@ -28,7 +28,6 @@ export function Loaded<T>({
 }
 
 export function Failed({ error, retry }: { error: Error; retry?: () => void }) {
-  const id = error instanceof Failure ? error.request_id : undefined;
   const is_missing = error instanceof Failure && error.status === 404;
   return (
     <Alert
@@ -38,22 +37,30 @@ export function Failed({ error, retry }: { error: Error; retry?: () => void }) {
       icon={<ExclamationTriangleIcon aria-hidden />}
       title={is_missing ? 'There is nothing here' : 'This did not work'}
     >
-      <Stack gap="xs" align="flex-start">
-        <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
-          {error.message}
-        </Text>
-        {id && (
-          <Text size="xs" c="dimmed">
-            Request <Code style={{ overflowWrap: 'anywhere' }}>{id}</Code>
-          </Text>
-        )}
-        {retry && !is_missing && (
-          <Button size="xs" variant="default" onClick={retry}>
-            Try again
-          </Button>
-        )}
-      </Stack>
+      <Reason error={error} retry={is_missing ? undefined : retry} />
     </Alert>
+  );
+}
+
+/** The words of an error, with the id of its request for whoever is asked about it, and a button to try again. */
+export function Reason({ error, retry }: { error: Error; retry: (() => void) | undefined }) {
+  const id = error instanceof Failure ? error.request_id : undefined;
+  return (
+    <Stack gap="xs" align="flex-start">
+      <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
+        {error.message}
+      </Text>
+      {id && (
+        <Text size="xs" c="dimmed">
+          Request <Code style={{ overflowWrap: 'anywhere' }}>{id}</Code>
+        </Text>
+      )}
+      {retry && (
+        <Button size="xs" variant="default" onClick={retry}>
+          Try again
+        </Button>
+      )}
+    </Stack>
   );
 }
 
