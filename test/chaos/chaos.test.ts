@@ -16,8 +16,9 @@ it('tasks and chat calls while things break: nothing is lost, doubled, told too 
     ' ',
   );
   const ended = promisify(execFile)(process.execPath, [program, ...sizes], { timeout: 280_000, killSignal: 'SIGTERM' });
-  const { stdout } = await ended.catch((error: Error & { stdout?: string }) => ({
+  const { stdout, stderr } = await ended.catch((error: Error & { stdout?: string; stderr?: string }) => ({
     stdout: error.stdout ?? String(error),
+    stderr: error.stderr ?? '',
   }));
-  expect(stdout).toContain('Every promise held');
+  expect(stdout, `${stdout}\n${stderr}`).toContain('Every promise held');
 }, 300_000);

@@ -2,7 +2,7 @@ import { MutationCache, QueryCache, QueryClient } from '@tanstack/react-query';
 import { Failure } from './api.ts';
 import { isRecord } from './record.ts';
 
-const failed_again_ms = 15_000;
+const retry_every_ms = 15_000;
 
 /**
  * Refusals are final; what cannot be reached is tried again, three times at once and then until it can. Who is not signed in any more is led to where one does. A
@@ -22,13 +22,13 @@ export const queries = new QueryClient({
       networkMode: 'always',
       refetchOnReconnect: true,
       staleTime: 10_000,
-      retry: (count, error) => count < 2 && isPassing(error),
-      refetchInterval: ({ state: { error } }) => isPassing(error) && failed_again_ms,
+      retry: (count, error) => count < 2 && isTemporary(error),
+      refetchInterval: ({ state: { error } }) => isTemporary(error) && retry_every_ms,
     },
   },
 });
 
-function isPassing(error: Error | null): boolean {
+function isTemporary(error: Error | null): boolean {
   return error instanceof Failure && (error.status === 0 || error.status >= 500);
 }
 
