@@ -37,7 +37,8 @@ async function main(): Promise<void> {
   const db = openDatabase({ connection: home.embedded.connection, connections_max: 20, is_patient: true });
   try {
     await migrate(db);
-    const { rows } = await makeBigAccount(db, { ledger_entries: entries, days: 60, end: new Date() });
+    const { rows: of_account } = await makeBigAccount(db, { ledger_entries: entries, days: 60, end: new Date() });
+    const rows = { ...of_account, ...(await makeSumsAndConversations(db)) };
     await db.query('vacuum analyze');
     const bench = { db, home, wallet: await makeWallet(db), snapshots_ms: [] };
     await measure(bench, 'neither', 2_000);
@@ -57,6 +58,30 @@ async function main(): Promise<void> {
     await db.close();
     await home.close();
   }
+}
+
+/** Makes what grows beside a ledger: hours of many keys and models, and items of conversations, which nothing can compress. */
+async function makeSumsAndConversations(db: Db): Promise<{ sums: number; items: number }> {
+  const counts = { sums: Math.floor(entries / 4), items: 30 * Math.floor(entries / 1_000) };
+  const { id } = await createAccount(db, { name: 'other', currency: 'USD', initial_credit: 10n ** 9n }, new Date());
+  await db.query(
+    `insert into usage_sums (account_id, step, start, key_id, model, kind, charges, cost, units)
+     select $1, 'hour', date_trunc('hour', now(), 'UTC') - i / 500 * interval '1 hour', 'key_' || i % 100, 'bench/model-' || i % 500 / 100,
+            'chat', 12, 3456, '{"input_token": "9744", "output_token": "2940"}' from generate_series(0, $2::int - 1) i`,
+    [id, counts.sums],
+  );
+  await db.query(
+    `insert into conversations (account_id, id, content, items, size_bytes, json_bytes, next_place, created_at, used_at, expires_at)
+     select $1, 'conv_' || i, '', 30, 61440, 61440, 30, now(), now(), now() + interval '30 days' from generate_series(1, $2::int) i`,
+    [id, counts.items / 30],
+  );
+  await db.query(
+    `insert into conversation_items (account_id, conversation_id, place, id, content, json_bytes)
+     select $1, 'conv_' || i / 30 + 1, i % 30, 'msg_' || i, bytes, 2048 from generate_series(0, $2::int - 1) i
+      cross join lateral (select decode(string_agg(md5(i::text || n::text), ''), 'hex') as bytes from generate_series(1, 128) n) b`,
+    [id, counts.items],
+  );
+  return counts;
 }
 
 function rowsOf(windows: Map<Way, Window[]>): string[][] {

@@ -579,6 +579,7 @@ create table conversations (
 );
 CREATE INDEX conversations_by_end ON conversations USING btree (expires_at);
 CREATE INDEX conversations_by_key ON conversations USING btree (key_id);
+CREATE INDEX conversations_in_turn ON conversations USING btree (account_id, id) WHERE (turn IS NOT NULL);
 
 create table deliveries (
   account_id text not null,

@@ -9,7 +9,15 @@ import { closed_entries, growing_entries } from '../money/ledger.ts';
 import { engineVersion, preserved_tables } from '../queue/pgboss-tables.ts';
 import type { Storage } from '../storage/storage.ts';
 import { CopiedTables, keys_name, type Keys } from './copied-tables.ts';
-import { areGrowing, eachPart, growing_tables, isGrowing, noteMoment, prepareMoment } from './growing.ts';
+import {
+  areGrowing,
+  eachPart,
+  growing_tables,
+  isGrowing,
+  noteMoment,
+  prepareMoment,
+  type PartBounds,
+} from './growing.ts';
 import { BackupError, writeManifest, type Manifest } from './manifest.ts';
 import type { Progress } from './progress.ts';
 import { copyFiles, noFiles } from './stored-files.ts';
@@ -21,8 +29,8 @@ export type BackupParts = {
   product_version: string;
   secret_in_environment: boolean;
   progress: Progress;
-  /** At most, of the tables that are read in parts. */
-  rows_at_once?: number;
+  /** Of the tables that are read in parts. */
+  part_bounds?: PartBounds;
   /** Called after the moment, before what grows is read. */
   onMoment?: () => Promise<void>;
 };
@@ -95,7 +103,7 @@ async function copyTables(
   client: pg.Client,
   copied: CopiedTables,
   tables: readonly Table[],
-  { rows_at_once, onMoment }: BackupParts,
+  { part_bounds, onMoment }: BackupParts,
 ): Promise<void> {
   const growing = areGrowing(tables) ? growing_tables : [];
   if (growing.length > 0) await noteMoment(client);
@@ -105,7 +113,7 @@ async function copyTables(
   await client.query('commit');
   await onMoment?.();
   for (const table of growing) {
-    await eachPart(client, table, (rows) => copied.addGrown(table, rows), rows_at_once);
+    await eachPart(client, table, (rows) => copied.addGrown(table, rows), part_bounds);
     if (table === growing_entries && (await closedEntries(client)) !== closed)
       throw new BackupError('A month of the ledger was closed meanwhile: take another backup.');
   }

@@ -3,7 +3,7 @@ import { sqlName, type GrowingTable, type Table } from '../db/tables.ts';
 import { stored_uploads } from '../files/files.ts';
 import { assert } from '../lib/assert.ts';
 import { growing_tasks, storedOutputs } from '../tasks/files.ts';
-import { changingRows, rowsOfParts } from './growing.ts';
+import { rowsOfParts } from './growing.ts';
 import type { Manifest, Part } from './manifest.ts';
 import type { Progress } from './progress.ts';
 import { TableWriter } from './table-writer.ts';
@@ -40,10 +40,9 @@ export class CopiedTables {
 
   /** Adds the rows that may still change, with what belongs to them. */
   async addChanging(table: GrowingTable): Promise<void> {
-    const rows = changingRows(table);
-    if (rows === undefined) return;
-    await this.#add(table.name, rows);
-    await this.#addParts(table, rows);
+    if (table.changing === undefined) return;
+    await this.#add(table.name, table.changing);
+    await this.#addParts(table, table.changing);
   }
 
   /** Adds the row set `rows` of a table as they were at the moment, with what belongs to them. */

@@ -1,9 +1,15 @@
 import type pg from 'pg';
 import { growing_records } from '../chat/record-row.ts';
+import { growing_owners, growing_playground } from '../contents/playground.ts';
 import { growing_contents } from '../contents/stored.ts';
+import { growing_background_responses } from '../conversations/background.ts';
+import { growing_conversations } from '../conversations/conversations.ts';
 import { growing_responses } from '../conversations/stored-responses.ts';
 import { sqlName, type GrowingTable, type Table } from '../db/tables.ts';
+import { growing_feedback } from '../feedback/feedback.ts';
 import { growing_entries, moments } from '../money/ledger.ts';
+import { growing_refusals } from '../money/refusals.ts';
+import { growing_margins, growing_usage } from '../money/usage.ts';
 import { growing_idempotency_keys } from '../tasks/create.ts';
 import { growing_tasks } from '../tasks/files.ts';
 import { growing_deliveries, growing_events } from '../webhooks/delivery.ts';
@@ -21,6 +27,14 @@ export const growing_tables: readonly GrowingTable[] = [
   growing_records,
   growing_contents,
   growing_responses,
+  growing_background_responses,
+  growing_conversations,
+  growing_owners,
+  growing_playground,
+  growing_feedback,
+  growing_usage,
+  growing_margins,
+  growing_refusals,
 ];
 
 /** Tells whether a table is one of them, or has rows that belong to theirs. */
@@ -36,32 +50,33 @@ export function areGrowing(tables: readonly Table[]): boolean {
 
 /** Makes the temporary tables of the connection that keep the moment of a backup. */
 export async function prepareMoment(client: pg.Client): Promise<void> {
-  await client.query(`set enable_seqscan = off; -- parts are found by their keys, whatever the planner believes
-    create temp table moments (account_id text primary key, entries bigint not null, at timestamptz not null default now())`);
-  for (const { name } of growing_tables.filter(({ changes }) => changes !== undefined))
-    await client.query(`create temp table ${readOf(name)} (account_id text, key text, primary key (account_id, key))`);
+  // Parts are found by their keys, whatever the planner believes; and what it takes for expensive then is not compiled.
+  await client.query(`set enable_seqscan = off; set jit = off;
+    create temp table moments (account_id text primary key, entries bigint not null, at timestamptz not null,
+      summed_to timestamptz not null)`);
+  for (const { name, keys, changing } of growing_tables) {
+    if (changing === undefined) continue;
+    const columns = ['account_id', ...keys];
+    const typed = columns.map((column) => `${column} text`).join(', ');
+    await client.query(`create temp table ${readOf(name)} (${typed}, primary key (${columns.join(', ')}))`);
+  }
 }
 
 /** Notes the moment, within the snapshot that shows it: how far the ledger is, and which rows are read now. */
 export async function noteMoment(client: pg.Client): Promise<void> {
-  await client.query(`insert into pg_temp.moments (account_id, entries) ${moments}`);
-  for (const { name, key, changes } of growing_tables) {
-    if (changes === undefined) continue;
-    const rows = changingRows({ name, changes });
-    await client.query(`insert into ${readOf(name)} select account_id, ${key} from ${rows} r`);
+  await client.query(`insert into pg_temp.moments (account_id, entries, at, summed_to) ${moments}`);
+  for (const { name, keys, changing } of growing_tables) {
+    if (changing !== undefined)
+      await client.query(`insert into ${readOf(name)} select account_id, ${keys.join(', ')} from ${changing} r`);
   }
 }
 
-/** The row set of what is read at the moment itself; undefined if nothing of the table changes. */
-export function changingRows({ name, changes }: Pick<GrowingTable, 'name' | 'changes'>): string | undefined {
-  return changes && `(select * from ${sqlName({ name })} r where ${changes})`;
-}
-
 /** The row set of the rows that belong to those of `rows`; by the index of each, whatever the planner believes. */
-export function rowsOfParts({ key, parts }: GrowingTable, rows: string): string {
+export function rowsOfParts({ keys, parts }: GrowingTable, rows: string): string {
   if (!parts) return rows;
+  const same = parts.keys.map((key, i) => `p.${key} = r.${keys[i]}`).join(' and ');
   return `(select p.* from ${rows} r cross join lateral (
-    select * from ${sqlName(parts)} p where p.account_id = r.account_id and p.${parts.key} = r.${key} offset 0) p)`;
+    select * from ${sqlName(parts)} p where p.account_id = r.account_id and ${same} offset 0) p)`;
 }
 
 /** One part takes about as long as this, and so does its snapshot. */
@@ -70,42 +85,66 @@ const part_ms = 1_000;
 const rows_at_first = 1_000;
 const rows_max = 20_000;
 
+/** A part ends at the row with which it has so many: an account with large rows may follow one with small ones. */
+const part_bytes = 16_000_000;
+
+/** Bounds of a part, for tests. */
+export type PartBounds = { rows?: number; bytes?: number };
+
 /**
  * Calls `take` for one part of a table after the other, each in a snapshot of its own, with the row set of its rows that
- * were there at the moment and were not read then. `rows_at_most`: for tests.
+ * were there at the moment and were not read then.
  */
 export async function eachPart(
   client: pg.Client,
   table: GrowingTable,
   take: (rows: string) => Promise<void>,
-  rows_at_most = rows_max,
+  { rows: rows_at_most = rows_max, bytes: bytes_at_most = part_bytes }: PartBounds = {},
 ): Promise<void> {
+  const key = `(${['account_id', ...table.keys].join(', ')})`;
   let limit = Math.min(rows_at_first, rows_at_most);
   for (let after: string | undefined = 'true'; after !== undefined;) {
     const begun_ms = performance.now();
     await client.query('begin isolation level repeatable read read only');
-    const page = `from ${sqlName(table)} where ${after} order by account_id, ${sqlName(table)}.${table.key}`;
-    const end = await endOf(client, table, `${page} offset ${limit - 1} limit 1`);
-    await take(rowsOf(table, `(select * ${page} limit ${limit})`));
+    const end = await endOf(client, table, { after, rows: limit, bytes: bytes_at_most });
+    const within: string = end === undefined ? after : `${after} and ${key} <= ${end}`;
+    await take(rowsOf(table, pageOf(table, within, limit)));
     await client.query('commit');
-    after = end && `(account_id, ${table.key}) > ${end}`;
+    after = end && `${key} > ${end}`;
     limit = nextLimit(limit, performance.now() - begun_ms, rows_at_most);
   }
 }
 
-function rowsOf({ name, key, changes, is_later }: GrowingTable, page: string): string {
-  const unread = `not exists (select from ${readOf(name)} u where u.account_id = r.account_id and u.key = r.${key} offset 0)`;
+function rowsOf({ name, keys, changing, is_later }: GrowingTable, page: string): string {
+  const same = ['account_id', ...keys].map((column) => `u.${column} = r.${column}::text`).join(' and ');
+  const unread = `not exists (select from ${readOf(name)} u where ${same} offset 0)`;
   return `(select r.* from ${page} r join pg_temp.moments m on m.account_id = r.account_id
-    where not ${is_later}${changes === undefined ? '' : ` and ${unread}`})`;
+    where not ${is_later}${changing === undefined ? '' : ` and ${unread}`})`;
 }
 
-/** Returns the key of the last row of a part as SQL; undefined if it is the last part. */
-async function endOf(client: pg.Client, { key }: GrowingTable, row: string): Promise<string | undefined> {
-  const { rows } = await client.query<{ account_id: string; key: string }>(
-    `select account_id, ${key}::text as key ${row}`,
-  );
-  const [last] = rows;
-  return last && `(${client.escapeLiteral(last.account_id)}, ${client.escapeLiteral(last.key)})`;
+/** The row set of the first rows of a table that meet a condition, by their keys. */
+function pageOf(table: GrowingTable, condition: string, limit: number): string {
+  return `(select * from ${sqlName(table)} where ${condition} order by account_id, ${table.keys.join(', ')} limit ${limit})`;
+}
+
+type Page = { after: string; rows: number; bytes: number };
+
+/** Returns the key of the last row of a part as SQL; undefined if the table ends with the part. */
+async function endOf(client: pg.Client, table: GrowingTable, page: Page): Promise<string | undefined> {
+  const columns = ['account_id', ...table.keys];
+  const first = async (query: string) => {
+    const { rows } = await client.query<Record<string, string>>(query);
+    return rows[0] && `(${columns.map((column) => client.escapeLiteral(rows[0]?.[column] ?? '')).join(', ')})`;
+  };
+  const texts = columns.map((column) => `r.${column}::text`).join(', ');
+  const rows = pageOf(table, page.after, page.rows);
+  const order = columns.map((column) => `r.${column}`).join(', ');
+  const by_bytes =
+    table.bytes &&
+    (await first(`select ${texts} from (
+      select ${order}, sum(${table.bytes}) over (order by ${order} rows unbounded preceding) as bytes from ${rows} r) r
+      where bytes >= ${page.bytes} order by ${order} limit 1`));
+  return by_bytes ?? first(`select ${texts} from ${rows} r offset ${page.rows - 1} limit 1`);
 }
 
 function nextLimit(limit: number, took_ms: number, rows_at_most: number): number {

@@ -10,7 +10,7 @@ export type StoredRecord = Record<string, unknown> & { created_at: Date | string
 /** For backups: a record is written after the entry that settles its call, and never changes. */
 export const growing_records: GrowingTable = {
   name: 'public.chat_calls',
-  key: 'id',
+  keys: ['id'],
   is_later: hasLaterEntry('r.id', ['close', 'late']),
 };
 

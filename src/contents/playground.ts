@@ -1,6 +1,7 @@
 import { Semaphore } from '../concurrency/semaphore.ts';
 import { readContent, storeContent, type ContentKeys, type StoredContent } from '../db/content.ts';
 import type { Db, Queryable, Tx } from '../db/database.ts';
+import type { GrowingTable } from '../db/tables.ts';
 import { randomBase62 } from '../lib/ids.ts';
 
 /** Conversations of the playground that a person keeps on the server: content of theirs, which nobody else reads. */
@@ -10,6 +11,25 @@ export type PlaygroundOwner = { readonly account_id: string; readonly user_id: s
 
 /** A conversation of theirs, by the id that a browser chose. */
 export type ConversationName = PlaygroundOwner & { readonly id: string };
+
+/** For backups: they have few columns, and are all read at the moment, which tells whose conversations may be read later. */
+export const growing_owners: GrowingTable = {
+  name: 'public.playground_owners',
+  keys: ['user_id'],
+  changing: 'playground_owners',
+  is_later: 'true',
+};
+
+/** For backups: each is as it is when the backup comes to it, with its contents. Read behind their owners. */
+export const growing_playground: GrowingTable = {
+  name: 'public.playground_conversations',
+  keys: ['user_id', 'id'],
+  is_later: `(r.created_at > m.at or not exists (select from read_playground_owners o
+    where o.account_id = r.account_id and o.user_id = r.user_id offset 0))`,
+  bytes: `(select coalesce(sum(size_bytes), 0) from playground_contents c
+    where c.account_id = r.account_id and c.user_id = r.user_id and c.conversation_id = r.id)`,
+  parts: { name: 'public.playground_contents', keys: ['user_id', 'conversation_id'] },
+};
 
 type FileName = ConversationName & { readonly file_id: string };
 

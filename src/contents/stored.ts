@@ -34,8 +34,9 @@ export type NewContent = StoredContent & {
 /** For backups: the content of a call is written after the entry that settles it. */
 export const growing_contents: GrowingTable = {
   name: 'public.chat_contents',
-  key: 'id',
+  keys: ['id'],
   is_later: hasLaterEntry('r.id', ['close', 'late']),
+  bytes: 'r.size_bytes',
 };
 
 export function placeOfCallContent({ account_id, id }: { account_id: string; id: string }): string {

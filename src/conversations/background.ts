@@ -2,7 +2,9 @@ import { readContent, storeContent, type StoredContent } from '../db/content.ts'
 import { oneRow } from '../db/one-row.ts';
 import { recordText } from '../db/record.ts';
 import type { Queryable } from '../db/database.ts';
+import type { GrowingTable } from '../db/tables.ts';
 import type { Funds } from '../money/holds.ts';
+import { hasLaterEntry } from '../money/ledger.ts';
 import { live_keys } from '../queue/pgboss-tables.ts';
 import { readStored, stored_bytes_max, type StoredParts, type StoredResponse } from './stored-responses.ts';
 
@@ -43,6 +45,17 @@ export const run_queue = 'response.run';
 
 /** Number of responses of one account that are not done. */
 export const unfinished_max = 100;
+
+/** For backups: what is done loses contents alone. Its hold is made with it. */
+export const growing_background_responses: GrowingTable = {
+  name: 'public.background_responses',
+  keys: ['id'],
+  changing: '(select * from background_responses where done_at is null)',
+  is_later: `(r.done_at is null or ${hasLaterEntry('r.request_id', ['hold'])})`,
+  bytes: `(select coalesce(sum(json_bytes), 0) from background_contents c
+    where c.account_id = r.account_id and c.response_id = r.id)`,
+  parts: { name: 'public.background_contents', keys: ['response_id'] },
+};
 
 /** A content of a response: its request, its state, or a part of its events. */
 export type NewContent = { id: string; json: string; first_event?: number; last_event?: number };

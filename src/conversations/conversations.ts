@@ -1,5 +1,6 @@
 import { isObject, type JsonObject } from '../catalog/model.ts';
 import { readContent, storeContent, type StoredContent } from '../db/content.ts';
+import type { GrowingTable } from '../db/tables.ts';
 import { ApiError } from '../errors.ts';
 import { newId } from '../lib/ids.ts';
 import { objectOf } from '../styles/stream.ts';
@@ -19,6 +20,21 @@ export type ConversationName = { readonly account_id: string; readonly id: strin
 const conversations_max = 100_000;
 
 const metadata_bytes_max = 65_536;
+
+/**
+ * For backups: those in a turn are as they were, so that the response of the turn agrees with them. The others are as they
+ * are when the backup comes to them, with what was said since, but in no turn: nobody would end it. No other table counts
+ * their items.
+ */
+export const growing_conversations: GrowingTable = {
+  name: 'public.conversations',
+  keys: ['id'],
+  changing: '(select * from conversations where turn is not null)',
+  is_later: 'r.created_at > m.at',
+  values: { turn: 'null::text', turn_until: 'null::timestamptz' },
+  bytes: 'r.size_bytes',
+  parts: { name: 'public.conversation_items', keys: ['conversation_id'] },
+};
 
 /** A place in the database for the metadata of a conversation. */
 export function placeOfConversation({ account_id, id }: ConversationName): string {

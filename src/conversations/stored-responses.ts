@@ -33,8 +33,9 @@ const chain_max = 1_000;
 /** For backups: a response never changes, whatever secret it is encrypted with. */
 export const growing_responses: GrowingTable = {
   name: 'public.stored_responses',
-  key: 'id',
+  keys: ['id'],
   is_later: 'r.created_at > m.at',
+  bytes: 'r.size_bytes',
 };
 
 /** Stores a response; not over the connections of money: it may have megabytes. */

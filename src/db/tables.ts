@@ -13,20 +13,23 @@ const of_running_nodes = ['public.leases', 'public.lessees', 'public.scheduled_b
 
 /**
  * A table that grows with use, as its module tells backups: these read it in parts, after their moment. In conditions `r`
- * is a row, and `m` the moment: how many `entries` the ledger of its account had, and the time `at`.
+ * is a row, and `m` its account's row of `moments`: how many `entries` its ledger had, the time `at`, and `summed_to`, a
+ * time after which the entries have come that were in no sums yet.
  */
 export type GrowingTable = {
   name: string;
-  /** The account and this column are its primary key. */
-  key: string;
-  /** The condition of rows that may still change, and are few: they are read at the moment itself. */
-  changes?: string;
+  /** The account and these columns are its primary key. */
+  keys: readonly string[];
+  /** The row set of those that may still change, and are few: they are read at the moment itself. */
+  changing?: string;
   /** The condition of rows that were not yet there, or not yet as they are. */
   is_later: string;
   /** Columns whose value at the moment is another than now. */
   values?: Record<string, string>;
-  /** The table of what belongs to its rows, and the column that has their key. */
-  parts?: { name: string; key: string };
+  /** About how many bytes a row has, with those of large parts, as an expression; no row has many where it is absent. */
+  bytes?: string;
+  /** The table of what belongs to its rows, and the columns that have their keys. */
+  parts?: { name: string; keys: readonly string[] };
 };
 
 /** Schemas in which our migrations make tables. */

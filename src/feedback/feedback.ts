@@ -1,9 +1,17 @@
 import { conditionsOf } from '../db/conditions.ts';
 import type { Db, Queryable } from '../db/database.ts';
+import type { GrowingTable } from '../db/tables.ts';
 import { newId } from '../lib/ids.ts';
 import type { Bind } from '../money/groups.ts';
 import { keyConditions, type KeysOfProjects } from '../money/key-budgets.ts';
 import type { EndedRange } from '../tasks/speed.ts';
+
+/** For backups: a score that was changed since is as it is when the backup comes to it. */
+export const growing_feedback: GrowingTable = {
+  name: 'public.feedback',
+  keys: ['id'],
+  is_later: 'r.created_at > m.at',
+};
 
 /** A score that somebody gave to a chat call or a task. */
 export type Feedback = {

@@ -6,13 +6,20 @@ import { assert } from '../lib/assert.ts';
 import { keysOfProjects } from './key-budgets.ts';
 import { money_max, type Money } from './money.ts';
 
-/** For backups: how far the ledger of each account is. Entries are numbered without gaps under the lock of the balance. */
-export const moments = 'select account_id, entries from balances';
+/**
+ * For backups: how far the ledger of each account is, and its sums. Entries are numbered without gaps under the lock of
+ * the balance. Each has the time at which its statement began: two hours are far more than those of one account can be
+ * out of order.
+ */
+export const moments = `select b.account_id, b.entries, now() as at, least(e.created_at, now()) - interval '2 hours' as summed_to
+    from balances b left join usage_marks u using (account_id)
+    left join lateral (select created_at from ledger_entries e where e.account_id = b.account_id
+      and e.number = least(coalesce(least(u.number, u.margins), 0) + 1, b.entries) offset 0) e on true`;
 
 /** For backups: entries never change. */
 export const growing_entries: GrowingTable = {
   name: 'public.ledger_entries',
-  key: 'number',
+  keys: ['number'],
   is_later: '(r.number > m.entries)',
 };
 

@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import { isLocked, isUnacceptable, type Queryable } from '../db/database.ts';
+import type { GrowingTable } from '../db/tables.ts';
 import type { ApiError, Refusal } from '../errors.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Counter } from '../metrics/registry.ts';
@@ -351,6 +352,14 @@ export async function* allRefusals(db: Queryable, account_id: string): AsyncGene
     if (rows.length < export_page) return;
   }
 }
+
+/** For backups: those of hours that are long over do not change. */
+export const growing_refusals: GrowingTable = {
+  name: 'public.refusals',
+  keys: ['start', 'reason', 'key_id', 'project_id', 'budget_id', 'model'],
+  changing: `(select * from refusals where start >= now() - interval '2 hours')`,
+  is_later: `r.start >= m.at - interval '2 hours'`,
+};
 
 const batch_max = 500;
 

@@ -1,4 +1,5 @@
 import type { Queryable } from '../db/database.ts';
+import type { GrowingTable } from '../db/tables.ts';
 import { assert } from '../lib/assert.ts';
 import { columnOf, groupNamed, isLabel, type Bind, type LedgerGroup, type UsageGroup } from './groups.ts';
 import type { Money } from './money.ts';
@@ -173,6 +174,26 @@ const behind_max = 1_000;
 const batch = 20_000;
 
 const functions = ['add_up_usage', 'add_up_margins'] as const;
+
+/** For backups: entries that are in no sums yet change those of their hours and days alone. */
+export const growing_usage: GrowingTable = {
+  name: 'public.usage_sums',
+  keys: ['step', 'start', 'key_id', 'model', 'kind', 'project_id'],
+  changing: `(select u.* from moments m cross join (values ('hour'), ('day')) v (step) cross join lateral (
+    select * from usage_sums s where s.account_id = m.account_id and s.step = v.step
+      and s.start >= date_trunc(v.step, m.summed_to, 'UTC') offset 0) u)`,
+  is_later: `r.start >= date_trunc(r.step, m.summed_to, 'UTC')`,
+};
+
+/** For backups: the same of their months and days. No entry is of a month before the one it was made in. */
+export const growing_margins: GrowingTable = {
+  name: 'public.margin_sums',
+  keys: ['month', 'step', 'start', 'model', 'provider', 'route', 'base_currency'],
+  changing: `(select u.* from moments m cross join (values ('month'), ('day')) v (step) cross join lateral (
+    select * from margin_sums s where s.account_id = m.account_id and s.month >= month_of(m.summed_to) and s.step = v.step
+      and s.start >= date_trunc(v.step, m.summed_to at time zone 'UTC')::date offset 0) u)`,
+  is_later: `r.start >= date_trunc(r.step, m.summed_to at time zone 'UTC')::date`,
+};
 
 /**
  * Brings the sums of all accounts up to date that are `behind` their ledger by so many entries. Returns how many

@@ -50,7 +50,7 @@ export type PricedTaskRequest = {
 /** For backups: a key is there from the hold of its task on. */
 export const growing_idempotency_keys: GrowingTable = {
   name: 'public.idempotency_keys',
-  key: 'key',
+  keys: ['key'],
   is_later: hasLaterEntry('r.task_id', ['hold']),
 };
 

@@ -20,10 +20,11 @@ export type TaskFileParts = LinkParts & {
 /** For backups: a task is there from its hold on. Whatever is final now and was not read at the moment was final then. */
 export const growing_tasks: GrowingTable = {
   name: 'public.tasks',
-  key: 'id',
-  changes: 'r.completed_at is null',
+  keys: ['id'],
+  changing: '(select * from tasks where completed_at is null)',
   is_later: hasLaterEntry('r.id', ['hold']),
-  parts: { name: 'public.attempts', key: 'task_id' },
+  bytes: 'pg_column_size(r.input) + coalesce(pg_column_size(r.body), 0)',
+  parts: { name: 'public.attempts', keys: ['task_id'] },
 };
 
 /** SQL for backups: the storage `key` of every stored output, of tasks in the row set `rows`. */

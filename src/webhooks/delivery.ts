@@ -85,8 +85,8 @@ export async function addAlertDelivery(
  */
 export const growing_deliveries: GrowingTable = {
   name: 'public.deliveries',
-  key: 'id',
-  changes: `r.state = 'waiting'`,
+  keys: ['id'],
+  changing: `(select * from deliveries where state = 'waiting')`,
   is_later: `case when r.task_id is null then r.created_at > m.at or exists (select from webhook_events v
       where v.account_id = r.account_id and v.id = r.event_id and ${hasLaterEntry('v.task_id', ['close', 'late'])})
     else ${hasLaterEntry('r.task_id', ['close', 'late'])} end`,
@@ -96,14 +96,16 @@ export const growing_deliveries: GrowingTable = {
     next_at: 'null::timestamptz',
     ended_at: 'coalesce(r.ended_at, r.next_at)',
   },
-  parts: { name: 'public.delivery_attempts', key: 'delivery_id' },
+  bytes: 'pg_column_size(r.body)',
+  parts: { name: 'public.delivery_attempts', keys: ['delivery_id'] },
 };
 
 /** For backups: the event of a task is there from the end of its hold on. Read before its deliveries, since it outlives them. */
 export const growing_events: GrowingTable = {
   name: 'public.webhook_events',
-  key: 'id',
+  keys: ['id'],
   is_later: `case when r.task_id is null then r.created_at > m.at else ${hasLaterEntry('r.task_id', ['close', 'late'])} end`,
+  bytes: 'pg_column_size(r.body)',
 };
 
 const columns = `d.account_id, d.id, coalesce(d.task_id, (select e.task_id from webhook_events e
