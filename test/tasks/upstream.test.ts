@@ -103,9 +103,9 @@ describe('a task with a faulty upstream', () => {
     [0, 20],
     [1_500.7, 1_501],
   ])('is polled again after %s ms as after %s ms', async (wanted_ms, kept_ms) => {
-    const before_ms = Date.now();
+    const before_ms = service.app.clock.now();
     const { ref } = await submitted(running(wanted_ms));
-    const after_ms = Date.now();
+    const after_ms = service.app.clock.now();
     const rows = await service.app.db.query<{ start_after: Date }>(
       `select start_after from pgboss.job where singleton_key = $1 and name = 'task.poll'`,
       [ref.task_id],
