@@ -74,32 +74,36 @@ function base32(bytes: Buffer): string {
   return characters.toString('latin1');
 }
 
-export type IdPrefix =
-  | 'task'
-  | 'acct'
-  | 'key'
-  | 'project'
-  | 'budget'
-  | 'req'
-  | 'chat'
-  | 'dlv'
-  | 'alert'
-  | 'att'
-  | 'user'
-  | 'member'
-  | 'audit'
-  | 'file'
-  | 'batch'
-  | 'upload'
-  | 'part'
-  | 'conv'
-  | 'prompt'
-  | 'msg'
-  | 'item'
-  | 'evt'
-  | 'whe'
-  | 'feedback'
-  | 'passkey';
+/** Prefixes of ids, by what these name. */
+export const id_prefixes = [
+  'task',
+  'acct',
+  'key',
+  'project',
+  'budget',
+  'req',
+  'chat',
+  'dlv',
+  'alert',
+  'att',
+  'user',
+  'member',
+  'audit',
+  'file',
+  'batch',
+  'upload',
+  'part',
+  'conv',
+  'prompt',
+  'msg',
+  'item',
+  'evt',
+  'whe',
+  'feedback',
+  'passkey',
+] as const;
+
+export type IdPrefix = (typeof id_prefixes)[number];
 
 /** A new id such as `task_01k9…`: prefix, `_`, 26 characters; ids sort by their time of making. */
 export function newId(prefix: IdPrefix, now_ms: number = Date.now()): string {

@@ -1,13 +1,19 @@
 import { afterAll } from 'vitest';
+import { id_prefixes, newId } from '../../src/lib/ids.ts';
 
 /**
  * Files of tests share a process, so each leaves it as it was: the environment is put back here, and a file
  * that leaves a global changed fails by this. Those that cannot do without a process of their own have one,
  * by vitest.config.ts.
+ *
+ * Ids go on from the last one of their prefix, by up to a minute: a file whose clock was ahead would give those of the
+ * next file times that are too late. One of long ago lets them follow the clock again.
  */
 
 const env = { ...process.env };
 const before = globals();
+
+for (const prefix of id_prefixes) newId(prefix, 0);
 
 afterAll(() => {
   for (const name of Object.keys(process.env)) if (!(name in env)) delete process.env[name];
