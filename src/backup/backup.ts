@@ -16,7 +16,7 @@ import {
   isGrowing,
   noteMoment,
   prepareMoment,
-  type PartBounds,
+  type PartOptions,
 } from './growing.ts';
 import { BackupError, writeManifest, type Manifest } from './manifest.ts';
 import type { Progress } from './progress.ts';
@@ -30,7 +30,7 @@ export type BackupParts = {
   secret_in_environment: boolean;
   progress: Progress;
   /** Of the tables that are read in parts. */
-  part_bounds?: PartBounds;
+  part?: PartOptions;
   /** Called after the moment, before what grows is read. */
   onMoment?: () => Promise<void>;
 };
@@ -103,7 +103,7 @@ async function copyTables(
   client: pg.Client,
   copied: CopiedTables,
   tables: readonly Table[],
-  { part_bounds, onMoment }: BackupParts,
+  { part, onMoment }: BackupParts,
 ): Promise<void> {
   const growing = areGrowing(tables) ? growing_tables : [];
   if (growing.length > 0) await noteMoment(client);
@@ -113,7 +113,7 @@ async function copyTables(
   await client.query('commit');
   await onMoment?.();
   for (const table of growing) {
-    await eachPart(client, table, (rows) => copied.addGrown(table, rows), part_bounds);
+    await eachPart(client, table, (rows) => copied.addGrown(table, rows), part);
     if (table === growing_entries && (await closedEntries(client)) !== closed)
       throw new BackupError('A month of the ledger was closed meanwhile: take another backup.');
   }

@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises';
 import type pg from 'pg';
 import { growing_records } from '../chat/record-row.ts';
 import { growing_owners, growing_playground } from '../contents/playground.ts';
@@ -88,8 +89,15 @@ const rows_max = 20_000;
 /** A part ends at the row with which it has so many: an account with large rows may follow one with small ones. */
 const part_bytes = 16_000_000;
 
-/** Bounds of a part, for tests. */
-export type PartBounds = { rows?: number; bytes?: number };
+/**
+ * Rest after a part while others work in the database, in times of what the part took: reading, sending and compressing
+ * take two cores, which others have to themselves for so long. Beside callers that use all of two cores a backup takes three
+ * times as long, and leaves them more than 0.9 of their rate, and not 0.78 (bench/results/backup.md).
+ */
+const rest_per_part = 2;
+
+/** For tests: bounds of a part, and what a rest of so many milliseconds is. */
+export type PartOptions = { rows?: number; bytes?: number; rest?: (ms: number) => Promise<unknown> };
 
 /**
  * Calls `take` for one part of a table after the other, each in a snapshot of its own, with the row set of its rows that
@@ -99,7 +107,7 @@ export async function eachPart(
   client: pg.Client,
   table: GrowingTable,
   take: (rows: string) => Promise<void>,
-  { rows: rows_at_most = rows_max, bytes: bytes_at_most = part_bytes }: PartBounds = {},
+  { rows: rows_at_most = rows_max, bytes: bytes_at_most = part_bytes, rest = setTimeout }: PartOptions = {},
 ): Promise<void> {
   const key = `(${['account_id', ...table.keys].join(', ')})`;
   let limit = Math.min(rows_at_first, rows_at_most);
@@ -110,9 +118,20 @@ export async function eachPart(
     const within: string = end === undefined ? after : `${after} and ${key} <= ${end}`;
     await take(rowsOf(table, pageOf(table, within, limit)));
     await client.query('commit');
+    const took_ms = performance.now() - begun_ms;
     after = end && `${key} > ${end}`;
-    limit = nextLimit(limit, performance.now() - begun_ms, rows_at_most);
+    limit = nextLimit(limit, took_ms, rows_at_most);
+    if (await othersWork(client)) await rest(rest_per_part * took_ms);
   }
+}
+
+/** Tells whether another connection of this database is at work at this moment. */
+async function othersWork(client: pg.Client): Promise<boolean> {
+  const { rows } = await client.query(
+    `select from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()
+      and state = 'active' and backend_type = 'client backend' limit 1`,
+  );
+  return rows.length > 0;
 }
 
 function rowsOf({ name, keys, changing, is_later }: GrowingTable, page: string): string {

@@ -85,7 +85,7 @@ async function usedDatabase(): Promise<TestDatabase> {
 async function backUp(folder: string) {
   const { db, storage } = service.app;
   const parts = { db, files: { storage }, product_version: '0.1.0', secret_in_environment: false, progress: quiet };
-  return makeBackup({ ...parts, part_bounds: { rows: 3 } }, folder);
+  return makeBackup({ ...parts, part: { rows: 3 } }, folder);
 }
 
 /** A backup of a time in which nothing was written: the last use of a key comes seconds after it. */

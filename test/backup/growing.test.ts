@@ -2,7 +2,7 @@ import { readdirSync } from 'node:fs';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { findAccount } from '../../src/accounts/accounts.ts';
 import { makeBackup } from '../../src/backup/backup.ts';
-import type { PartBounds } from '../../src/backup/growing.ts';
+import type { PartOptions } from '../../src/backup/growing.ts';
 import { readManifest } from '../../src/backup/manifest.ts';
 import { restoreBackup } from '../../src/backup/restore.ts';
 import { service_rules } from '../../src/chat/books.ts';
@@ -48,7 +48,7 @@ async function work(client: Client, seed: number, prompt = 'Rain'): Promise<stri
   return json.id;
 }
 
-function backUp(folder: string, more: { part_bounds: PartBounds; onMoment?: () => Promise<void> }) {
+function backUp(folder: string, more: { part: PartOptions; onMoment?: () => Promise<void> }) {
   const { db, storage } = service.app;
   const parts = { db, files: { storage }, product_version: '0.1.0', secret_in_environment: false, progress: quiet };
   return makeBackup({ ...parts, ...more }, folder);
@@ -109,7 +109,7 @@ it('a backup has every row as it was at its moment, whatever happens before its 
     await expect.poll(finished, { timeout: 120_000 }).toEqual([]);
   };
   const folder = place.path('moment');
-  const manifest = await backUp(folder, { part_bounds: { rows: 3 }, onMoment });
+  const manifest = await backUp(folder, { part: { rows: 3 }, onMoment });
   receiver.release('/rain', 204);
 
   const backed_up = rowsIn(folder, manifest);
@@ -152,7 +152,7 @@ it('contents of calls and stored responses are read behind the moment, without t
     await deleteResponse(app, account_id, 'resp_1', new Date());
   };
   const folder = place.path('contents');
-  const backed_up = rowsIn(folder, await backUp(folder, { part_bounds: { rows: 1 }, onMoment }));
+  const backed_up = rowsIn(folder, await backUp(folder, { part: { rows: 1 }, onMoment }));
   const there = (table: string) => {
     const rows = backed_up.get(table)?.map((row) => row.split('\t')) ?? [];
     return rows.flatMap(([owner, id]) => (owner === account_id ? (id ?? '') : [])).toSorted();
@@ -183,7 +183,7 @@ it('a backup beside calls and tasks has many short snapshots, and is restored wi
   await expect.poll(async () => Number((await entries())[0]?.count), { timeout: 120_000 }).toBeGreaterThan(200);
   const seeing = transactionsSeen(ended.signal);
   const folder = place.path('beside');
-  const manifest = await backUp(folder, { part_bounds: { rows: 10 } });
+  const manifest = await backUp(folder, { part: { rows: 10 } });
   ended.abort();
   expect((await seeing).size).toBeGreaterThan(10);
   await Promise.all(working);
@@ -198,7 +198,7 @@ it('a backup fails, and leaves nothing, where a month of the ledger is closed me
     );
   };
   const folder = place.path('closed');
-  await expect(backUp(folder, { part_bounds: { rows: 1_000 }, onMoment })).rejects.toThrow(
+  await expect(backUp(folder, { part: { rows: 1_000 }, onMoment })).rejects.toThrow(
     'A month of the ledger was closed meanwhile: take another backup.',
   );
   expect(readdirSync(folder)).toEqual([]);

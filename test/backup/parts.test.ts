@@ -1,5 +1,5 @@
 import { pino } from 'pino';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { makeBackup } from '../../src/backup/backup.ts';
 import { eachPart, noteMoment, prepareMoment } from '../../src/backup/growing.ts';
 import { readManifest } from '../../src/backup/manifest.ts';
@@ -13,7 +13,7 @@ import { openDiskStorage } from '../../src/storage/disk.ts';
 import type { Storage } from '../../src/storage/storage.ts';
 import { testDatabase, type TestDatabase } from '../helpers/database.ts';
 import { closeOf, holdOf, openWallet, type Wallet } from '../money/setup.ts';
-import { quiet, rowsIn, rowsOf, scratch } from './setup.ts';
+import { connected, quiet, rowsIn, rowsOf, scratch } from './setup.ts';
 
 const place = scratch();
 const day_ms = 86_400_000;
@@ -39,7 +39,7 @@ function daysAgo(days: number): Date {
 function backUp(name: string, onMoment: () => Promise<void>) {
   const files = { storage };
   const parts = { db: database.db, files, product_version: '0.1.0', secret_in_environment: false, progress: quiet };
-  return makeBackup({ ...parts, part_bounds: { rows: 2 }, onMoment }, place.path(name));
+  return makeBackup({ ...parts, part: { rows: 2 }, onMoment }, place.path(name));
 }
 
 /** The rows of a table in a backup, as lists of columns. */
@@ -234,4 +234,32 @@ it('a part ends where its rows have enough bytes', async () => {
   await eachPart(client, growing_responses, take, { rows: 3, bytes: 8 });
   await client.end();
   expect(parts).toEqual([['1', '2'], ['3', '4'], ['5', '6'], ['7', '8'], ['9']]);
+});
+
+it('a backup rests after a part for twice as long as that took, while others work in the database', async () => {
+  const { db, url } = database;
+  const client = await openConnection(db, 'medley backup');
+  await prepareMoment(client);
+  await noteMoment(client);
+  const readSlowly = async (rows: string) => {
+    await client.query(`select pg_sleep(0.05) from (select from ${rows} r limit 1) one`);
+  };
+  const restsOf = async () => {
+    const rests: number[] = [];
+    const rest = async (ms: number) => rests.push(ms);
+    await eachPart(client, growing_responses, readSlowly, { rows: 3, rest });
+    return rests;
+  };
+  expect(await restsOf()).toEqual([]);
+  const beside = await connected(url, async (other) => {
+    const work = other.query('select pg_sleep(600)').catch(() => undefined); // until it is canceled
+    await vi.waitUntil(async () => (await restsOf()).length > 0, { timeout: 60_000 });
+    const rests = await restsOf();
+    await client.query(`select pg_cancel_backend(pid) from pg_stat_activity where query = 'select pg_sleep(600)'`);
+    await work;
+    return rests;
+  });
+  await client.end();
+  expect(beside).toHaveLength(4);
+  expect(Math.min(...beside.slice(0, 3))).toBeGreaterThanOrEqual(100);
 });
