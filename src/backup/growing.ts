@@ -91,10 +91,10 @@ const part_bytes = 16_000_000;
 
 /**
  * Rest after a part while others work in the database, in times of what the part took: reading, sending and compressing
- * take two cores, which others have to themselves for so long. Beside callers that use all of two cores a backup takes three
+ * take two cores, which others have to themselves for so long. Beside callers that use all of two cores a backup takes four
  * times as long, and leaves them more than 0.9 of their rate, and not 0.78 (bench/results/backup.md).
  */
-const rest_per_part = 2;
+const rest_per_part = 3;
 
 /** For tests: bounds of a part, and what a rest of so many milliseconds is. */
 export type PartOptions = { rows?: number; bytes?: number; rest?: (ms: number) => Promise<unknown> };
