@@ -125,13 +125,21 @@ export async function eachPart(
   }
 }
 
-/** Tells whether another connection of this database is at work at this moment. */
+/** At one look alone, callers may be between two statements: they compute themselves, too. */
+const looks = 3;
+const look_every_ms = 5;
+
+/** Tells whether another connection of this database is at work at one of some looks. */
 async function othersWork(client: pg.Client): Promise<boolean> {
-  const { rows } = await client.query(
-    `select from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()
-      and state = 'active' and backend_type = 'client backend' limit 1`,
-  );
-  return rows.length > 0;
+  for (let look = 0; look < looks; look++) {
+    if (look > 0) await setTimeout(look_every_ms);
+    const { rows } = await client.query(
+      `select from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()
+        and state = 'active' and backend_type = 'client backend' limit 1`,
+    );
+    if (rows.length > 0) return true;
+  }
+  return false;
 }
 
 function rowsOf({ name, keys, changing, is_later }: GrowingTable, page: string): string {
