@@ -92,7 +92,7 @@ const part_bytes = 16_000_000;
 /**
  * Rest after a part while others work in the database, in times of what the part took: reading, sending and compressing
  * take two cores, which others have to themselves for so long. Beside callers that use all of two cores a backup takes four
- * times as long, and leaves them more than 0.9 of their rate, and not 0.78 (bench/results/backup.md).
+ * times as long, and leaves them 0.94 of their rate, and not 0.79 (bench/results/backup.md).
  */
 const rest_per_part = 3;
 
