@@ -55,20 +55,19 @@ export async function prepareMoment(client: pg.Client): Promise<void> {
   await client.query(`set enable_seqscan = off; set jit = off;
     create temp table moments (account_id text primary key, entries bigint not null, at timestamptz not null,
       summed_to timestamptz not null)`);
-  for (const { name, keys, changing } of growing_tables) {
-    if (changing === undefined) continue;
-    const columns = ['account_id', ...keys];
-    const typed = columns.map((column) => `${column} text`).join(', ');
-    await client.query(`create temp table ${readOf(name)} (${typed}, primary key (${columns.join(', ')}))`);
+  for (const table of growing_tables) {
+    if (table.changing === undefined) continue;
+    const typed = keyColumns(table).map((column) => `${column} text`);
+    await client.query(`create temp table ${readOf(table.name)} (${typed}, primary key (${keyColumns(table)}))`);
   }
 }
 
 /** Notes the moment, within the snapshot that shows it: how far the ledger is, and which rows are read now. */
 export async function noteMoment(client: pg.Client): Promise<void> {
   await client.query(`insert into pg_temp.moments (account_id, entries, at, summed_to) ${moments}`);
-  for (const { name, keys, changing } of growing_tables) {
-    if (changing !== undefined)
-      await client.query(`insert into ${readOf(name)} select account_id, ${keys.join(', ')} from ${changing} r`);
+  for (const table of growing_tables) {
+    if (table.changing !== undefined)
+      await client.query(`insert into ${readOf(table.name)} select ${keyColumns(table)} from ${table.changing} r`);
   }
 }
 
@@ -109,7 +108,7 @@ export async function eachPart(
   take: (rows: string) => Promise<void>,
   { rows: rows_at_most = rows_max, bytes: bytes_at_most = part_bytes, rest = setTimeout }: PartOptions = {},
 ): Promise<void> {
-  const key = `(${['account_id', ...table.keys].join(', ')})`;
+  const key = `(${keyColumns(table)})`;
   let limit = Math.min(rows_at_first, rows_at_most);
   for (let after: string | undefined = 'true'; after !== undefined;) {
     const begun_ms = performance.now();
@@ -142,23 +141,24 @@ async function othersWork(client: pg.Client): Promise<boolean> {
   return false;
 }
 
-function rowsOf({ name, keys, changing, is_later }: GrowingTable, page: string): string {
-  const same = ['account_id', ...keys].map((column) => `u.${column} = r.${column}::text`).join(' and ');
-  const unread = `not exists (select from ${readOf(name)} u where ${same} offset 0)`;
+function rowsOf(table: GrowingTable, page: string): string {
+  const { name, changing, is_later } = table;
+  const same = keyColumns(table).map((column) => `u.${column} = r.${column}::text`);
+  const unread = `not exists (select from ${readOf(name)} u where ${same.join(' and ')} offset 0)`;
   return `(select r.* from ${page} r join pg_temp.moments m on m.account_id = r.account_id
     where not ${is_later}${changing === undefined ? '' : ` and ${unread}`})`;
 }
 
 /** The row set of the first rows of a table that meet a condition, by their keys. */
 function pageOf(table: GrowingTable, condition: string, limit: number): string {
-  return `(select * from ${sqlName(table)} where ${condition} order by account_id, ${table.keys.join(', ')} limit ${limit})`;
+  return `(select * from ${sqlName(table)} where ${condition} order by ${keyColumns(table)} limit ${limit})`;
 }
 
 type Page = { after: string; rows: number; bytes: number };
 
 /** Returns the key of the last row of a part as SQL; undefined if the table ends with the part. */
 async function endOf(client: pg.Client, table: GrowingTable, page: Page): Promise<string | undefined> {
-  const columns = ['account_id', ...table.keys];
+  const columns = keyColumns(table);
   const first = async (query: string) => {
     const { rows } = await client.query<Record<string, string>>(query);
     return rows[0] && `(${columns.map((column) => client.escapeLiteral(rows[0]?.[column] ?? '')).join(', ')})`;
@@ -177,6 +177,11 @@ async function endOf(client: pg.Client, table: GrowingTable, page: Page): Promis
 function nextLimit(limit: number, took_ms: number, rows_at_most: number): number {
   const fitting = Math.floor((limit * part_ms) / Math.max(1, took_ms));
   return Math.max(1, Math.min(rows_at_most, 2 * limit, fitting));
+}
+
+/** The columns of the primary key, which a text of SQL joins by commas. */
+function keyColumns({ keys }: GrowingTable): string[] {
+  return ['account_id', ...keys];
 }
 
 /** The temporary table of the keys that were read at the moment. */
