@@ -12,7 +12,8 @@ import { sniff, sniff_bytes, type Container } from './sniff.ts';
 /** Thumbnails of a file as WebP, one of each size. */
 export type DrawnThumbnails = { drawn: readonly Uint8Array[] };
 
-// An image is decoded on one processor: what is drawn in the background leaves the others alone.
+// An image is decoded on one processor: what is drawn in the background leaves the others alone, and keepImageThreads
+// counts on it.
 sharp.concurrency(1);
 
 /**

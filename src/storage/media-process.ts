@@ -1,5 +1,6 @@
 import { isMainThread, parentPort, Worker } from 'node:worker_threads';
 import { openSocketSource, socket_descriptor } from './byte-source.ts';
+import { keepImageThreads } from '../lib/image-threads.ts';
 import type { ProbeResult } from './probe-result.ts';
 import type { DrawnThumbnails } from './drawing.ts';
 
@@ -38,6 +39,7 @@ if (isMainThread) relay();
 else await work();
 
 function relay(): void {
+  keepImageThreads();
   const thread = new Worker(new URL(import.meta.url), { resourceLimits: heap_limit });
   let timer: NodeJS.Timeout | undefined;
   thread.on('message', (reply: MediaReply | 'loaded') => {

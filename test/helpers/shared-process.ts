@@ -1,4 +1,5 @@
 import { afterAll } from 'vitest';
+import { keepImageThreads } from '../../src/lib/image-threads.ts';
 import { id_prefixes, newId } from '../../src/lib/ids.ts';
 
 /**
@@ -9,6 +10,8 @@ import { id_prefixes, newId } from '../../src/lib/ids.ts';
  * Ids go on from the last one of their prefix, by up to a minute: a file whose clock was ahead would give those of the
  * next file times that are too late. One of long ago lets them follow the clock again.
  */
+
+keepImageThreads(); // before a file of tests loads sharp
 
 const env = { ...process.env };
 const before = globals();

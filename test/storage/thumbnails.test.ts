@@ -9,7 +9,8 @@ import { parseKey } from '../../src/storage/key.ts';
 import { removeAll } from '../../src/storage/remove-all.ts';
 import type { Storage } from '../../src/storage/storage.ts';
 import { openThumbnails, thumbnailLimits } from '../../src/storage/thumbnails.ts';
-import { endless } from './probing.ts';
+import { libraryThreads } from '../helpers/library-threads.ts';
+import { childrenOf, endless } from './probing.ts';
 import { S3Imitation } from './s3/imitation.ts';
 import { openInImitation } from './s3/subject.ts';
 import * as samples from './samples.ts';
@@ -102,6 +103,14 @@ describe.each([
     expect(await sidesOf(storage, await thumbnails.keyOf(video, 320))).toBe('webp 176 × 144');
     expect(await sidesOf(storage, await thumbnails.keyOf(recording, 64))).toBe('webp 128 × 64');
   });
+});
+
+// By default libvips loses an image that comes in the moment when its threads end (image-threads.ts).
+test.skipIf(process.platform !== 'linux')('the process that draws has all threads of its library', async () => {
+  const storage = await diskStorage();
+  const key = await store(storage, await samples.sampleImage('png', 800, 600));
+  await open(storage).keyOf(key, 64);
+  expect(await Promise.all((await childrenOf(process.pid)).map(libraryThreads))).toContain(16);
 });
 
 test('a file that is removed while its thumbnail is drawn leaves none behind', async () => {

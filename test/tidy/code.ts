@@ -107,12 +107,15 @@ function isFloating(node: Node): boolean {
   }
 }
 
+/** A library in C reads its own from the environment alone. */
+const environment_files = new Set(['src/config.ts', 'src/lib/image-threads.ts']);
+
 export const environment: Rule = {
   name: 'environment',
   findings: (tree) =>
     judgeNodes(
       tree,
-      (path) => inSource(path) && path !== 'src/config.ts',
+      (path) => inSource(path) && !environment_files.has(path),
       (node) =>
         readsEnvironment(node) ? 'read the environment in src/config.ts and take the value as a parameter' : undefined,
     ),

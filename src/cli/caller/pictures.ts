@@ -1,5 +1,7 @@
 /** Images inside a terminal, by the protocols of kitty and of iTerm2. The bytes of others reach it as base64 alone. */
 
+import { keepImageThreads } from '../../lib/image-threads.ts';
+
 export type ImageProtocol = 'kitty' | 'iterm2';
 
 const shown_px_max = 800;
@@ -10,7 +12,9 @@ const kitty_chunk = 4_096;
 
 /** Returns the image as a terminal takes it; undefined if it is none that can be read. */
 export async function imageForTerminal(bytes: Uint8Array, protocol: ImageProtocol): Promise<string | undefined> {
+  keepImageThreads();
   const { default: sharp } = await import('sharp');
+  sharp.concurrency(1);
   try {
     // Made anew: terminals read PNG, and a file of a stranger is decoded here, within limits, and not there.
     const png = await sharp(bytes, { limitInputPixels: input_px_max })

@@ -2,6 +2,9 @@ import sharp from 'sharp';
 import type { ImageRequest } from './media-request.ts';
 import { drawTestImage } from './test-image.ts';
 
+// One thread for each image: as fast for those of the sandbox, and keepImageThreads counts on it.
+sharp.concurrency(1);
+
 /** The PNG files of an order. Same order, same bytes; each of `n` images is another one. */
 export function makeImages(request: ImageRequest): Promise<Buffer[]> {
   const images = Array.from({ length: request.n }, (_, i) => {

@@ -1,5 +1,6 @@
 /** Hands orders to the thread that makes files; starts it when it is needed. */
 import { Worker } from 'node:worker_threads';
+import { keepImageThreads } from '../../lib/image-threads.ts';
 import type { Answer, Question } from './maker-thread.ts';
 import type { MediaRequest } from './media-request.ts';
 
@@ -76,6 +77,7 @@ export class Maker {
   }
 
   #start(): Worker {
+    keepImageThreads();
     const thread = new Worker(thread_file, { execArgv: [] });
     const died = (cause: unknown) => {
       if (this.#thread === thread) void this.#letGo(new Error('the sandbox thread ended', { cause }));
