@@ -60,7 +60,7 @@ const tasks = `
       estimate, status, cost, error_type, error_message, body, created_at, started_at, completed_at, deadline_at)
     select $1, id, key_id, model, kind, '{"prompt":"A lighthouse on a cliff, number ' || i || ', in the style of an old engraving","width":1024,"height":1024}',
            metadata, case when has_webhook then 'https://example.com/hook' end, 'USD',
-           '{"unit": "image", "amount": "0.04"}', '{"image": "1"}', reserved,
+           '{"currency":"USD","rate":"1","rows":[{"unit":"image","amount":"0.04","per":1}]}', '{"image": "1"}', reserved,
            case when is_failed then 'failed' else 'succeeded' end, cost, case when is_failed then 'upstream_error' end,
            case when is_failed then 'The provider failed.' end,
            '{"id":"' || id || '","status":"' || case when is_failed then 'failed' else 'succeeded' end || '","model":"' || model
