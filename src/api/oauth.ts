@@ -1,9 +1,10 @@
 import { audit } from '../accounts/audit.ts';
+import type { Authenticator } from '../accounts/authenticate.ts';
 import { beginDeviceLogin, interval_s, lifetime_ms, pollDeviceLogin } from '../accounts/sign-in/device-logins.ts';
 import { KeyRuleError } from '../accounts/key-rule-error.ts';
 import { readScopes, scopes as all_scopes, type Scope } from '../accounts/key-rules.ts';
 import { revokeKey } from '../accounts/keys.ts';
-import { keys_channel } from '../app/channels.ts';
+import { tellKeyChange } from '../app/channels.ts';
 import type { Db } from '../db/database.ts';
 import type { Notifier } from '../db/notify.ts';
 import { ApiError } from '../errors.ts';
@@ -18,6 +19,7 @@ type Parts = {
   readonly db: Db;
   readonly clock: Clock;
   readonly secret: string;
+  readonly authenticator: Pick<Authenticator, 'invalidate'>;
   readonly notifier: Notifier;
   base_url(): string;
 };
@@ -267,7 +269,7 @@ const revoke = oauthEndpoint(
         address,
         now,
       });
-      app.notifier.notify(keys_channel, 'all');
+      tellKeyChange(app);
     }
     return { status: 200, body: {} };
   },

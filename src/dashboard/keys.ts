@@ -31,7 +31,7 @@ import type { Account } from '../accounts/accounts.ts';
 import type { Person } from '../accounts/person.ts';
 import type { Answer, Query } from '../http/endpoint.ts';
 import { oneOf } from '../http/query.ts';
-import { keys_channel } from '../app/channels.ts';
+import { tellKeyChange } from '../app/channels.ts';
 import { ApiError, invalidField } from '../errors.ts';
 import { isId } from '../lib/ids.ts';
 import { budgetsOf, nextMonth, setLimit, type Budget } from '../money/ledger.ts';
@@ -224,7 +224,7 @@ export const change_key = account_endpoint(
       ...rulesNote(key, rules),
       ...(contents_deleted !== undefined && { contents_deleted }),
     });
-    app.notifier.notify(keys_channel, 'all'); // its name is remembered with it
+    tellKeyChange(app); // its name is remembered with it
     return { status: 200, body: await renderOne(app, call, await findOwn(app.db, call)) };
   },
   { needs_proof: true, limited: 'own' },
@@ -264,7 +264,7 @@ export const rotate_key = account_endpoint(
     const rotated = await rotateKey(app.db, id, how, new Date(app.clock.now()));
     if (!rotated) throw new ApiError('conflict', 'This key is deleted, or has been rotated.');
     await auditAction(app, call, 'key.rotate', id, { new_key: rotated.key.id, overlap_hours: hours });
-    app.notifier.notify(keys_channel, 'all');
+    tellKeyChange(app);
     return secretAnswer(app, call, rotated.key, rotated.text);
   },
   { needs_proof: true, limited: 'own' },
@@ -280,7 +280,7 @@ export const delete_key = account_endpoint(
     if (!(await deleteKey(app.db, id, new Date(app.clock.now()))))
       throw new ApiError('conflict', 'This key is deleted.');
     await auditAction(app, call, 'key.delete', id, { name });
-    app.notifier.notify(keys_channel, 'all');
+    tellKeyChange(app);
     return { status: 200, body: { ok: true } };
   },
   { needs_proof: true, limited: 'own' },

@@ -222,6 +222,17 @@ it('whoever holds a key can end it, and what is no key is answered alike', async
     expect(await send('/oauth/revoke', { token })).toMatchObject({ status: 200, json: {} });
 });
 
+it('the node that ends a key refuses it from its answer on', async () => {
+  const statuses: number[] = [];
+  for (let count = 0; count < 20; count++) {
+    const { key } = await test.client({ account_id: owner.account_id });
+    statuses.push(await callWith(key));
+    await send('/oauth/revoke', { token: key });
+    statuses.push(await callWith(key)); // sooner than the message to all nodes comes back, now and then
+  }
+  expect(statuses).toEqual(statuses.map((_, index) => (index % 2 === 0 ? 200 : 401)));
+});
+
 it('wrong codes are guessed at five times by one person, then slower and slower, and right ones do not pay for them', async () => {
   await test.app.db.query('delete from sign_in_tries');
   const guesser = await memberOf(test, owner, 'developer');

@@ -13,7 +13,7 @@ import { makeLoginLink } from '../../accounts/sign-in/login-links.ts';
 import { listMembers, ownerOf } from '../../accounts/members.ts';
 import { audit } from '../../accounts/audit.ts';
 import type { SessionCall } from '../../http/endpoint.ts';
-import { keys_channel } from '../../app/channels.ts';
+import { tellKeyChange } from '../../app/channels.ts';
 import type { Queryable, Db } from '../../db/database.ts';
 import { ApiError, invalidField } from '../../errors.ts';
 import type { Clock } from '../../lib/clock.ts';
@@ -226,7 +226,7 @@ export const admin_set_status = session_endpoint(
     const account = await accountIn(app.db, call);
     const status = readBodyFields(call.body).oneOf('status', ['active', 'blocked']);
     await setAccountStatus(app.db, account.id, status);
-    app.notifier.notify(keys_channel, 'all');
+    tellKeyChange(app);
     await noteOn(app, call, account.id, { action: status === 'blocked' ? 'account.block' : 'account.unblock' });
     return { status: 200, body: await renderAccount(app, { ...account, status }) };
   },
@@ -242,7 +242,7 @@ export const admin_delete_account = session_endpoint(
     const outcome = await deleteAccount(app.db, id);
     if (outcome === 'money' || outcome === 'history')
       throw new ApiError('conflict', `${undeletable[outcome]} Block it instead.`);
-    app.notifier.notify(keys_channel, 'all');
+    tellKeyChange(app);
     await noteOn(app, call, id, { action: 'account.delete', details: { name, currency } });
     return { status: 200, body: { ok: true } };
   },
