@@ -71,10 +71,12 @@ async function connectCommand(
   return opened.connection;
 }
 
-/** Closes all of them, in this order, whatever becomes of one. */
-export async function closeAll(closers: readonly (() => Promise<void> | void)[]): Promise<void> {
+/** Closes all of them, in this order, and what comes meanwhile, as of a start that is not over; whatever becomes of one. */
+export async function closeAll(closers: (() => Promise<void> | void)[]): Promise<void> {
   const errors: unknown[] = [];
-  for (const close of closers) await Promise.resolve(close()).catch((error: unknown) => errors.push(error));
+  for (let close = closers.shift(); close; close = closers.shift()) {
+    await Promise.resolve(close()).catch((error: unknown) => errors.push(error));
+  }
   if (errors.length > 0) throw new AggregateError(errors, 'not everything could be closed');
 }
 

@@ -5,6 +5,7 @@ import { assert } from '../lib/assert.ts';
 import { systemClock, type Clock } from '../lib/clock.ts';
 import type { Db, Queryable } from '../db/database.ts';
 import { openListener, openNotifier, type Listener, type Notifier } from '../db/notify.ts';
+import { retryWhileUnavailable } from '../db/retry-while-unavailable.ts';
 import { startJobQueue, type JobQueue, type QueueOptions, type Supervision } from './pg-boss.ts';
 import { ThrottledLog, type EngineLog } from './throttled-log.ts';
 import type { Handler, JobData } from './job.ts';
@@ -70,7 +71,8 @@ export type Engine = {
   /**
    * Makes a scheduled job, which calls `run` every `every_ms` on one node at a time, never overlapping; a failure is
    * logged and waits for the next time. When its node dies, another one takes over after 13 s at most; and so it does
-   * when `run` has not ended after `limit_ms` (default: ten minutes), whatever it waits for.
+   * when `run` has not ended after `limit_ms` (default: ten minutes), whatever it waits for. Waits for a database that is
+   * away: this node may work on other queues already.
    */
   schedule(
     name: string,
@@ -141,6 +143,7 @@ class PgBossEngine implements Engine {
   readonly #node: NodeFacts | undefined;
   readonly #owned: { close(): Promise<void> }[] = [];
   readonly #timers = new Set<NodeJS.Timeout>();
+  readonly #stopping = new AbortController();
   #unsubscribe = () => {};
   #stopped: Promise<void> | undefined;
 
@@ -195,8 +198,10 @@ class PgBossEngine implements Engine {
     { limit_ms = scheduled_limit_ms }: { limit_ms?: number } = {},
   ): Promise<void> {
     const queue = `duty.${name}`;
-    await this.#job_queue.makeQueue({ name: queue, policy: 'exclusive' });
-    await insertScheduledJob(this.#job_queue, queue, every_ms);
+    await retryWhileUnavailable(async () => {
+      await this.#job_queue.makeQueue({ name: queue, policy: 'exclusive' });
+      await insertScheduledJob(this.#job_queue, queue, every_ms);
+    }, this.#stopping.signal);
     if (this.#scheduled.size === 0) this.#every(scheduled_check_every_ms, () => this.#checkScheduled());
     this.#scheduled.set(queue, every_ms);
     this.work(queue, {
@@ -258,6 +263,7 @@ class PgBossEngine implements Engine {
   }
 
   async #stop({ timeout_ms = 5_000, grace_ms = 0.4 * timeout_ms }: StopOptions): Promise<void> {
+    this.#stopping.abort();
     const deadline_ms = performance.now() + timeout_ms;
     const left_ms = () => Math.max(0, deadline_ms - performance.now());
     const all = [...this.#slots.values()];

@@ -151,9 +151,10 @@ test.concurrent(
       await expect.poll(status, { timeout: 90_000, interval: 200 }).toBe('completed');
       resolve(); // the answers of the frozen one
       child.kill('SIGCONT');
+      const exited = once(child, 'exit');
       await new Promise((done) => setTimeout(done, thawing_ms));
       child.kill('SIGTERM');
-      await once(child, 'exit');
+      expect(await exited).toEqual([0, null]);
       await expectAllOnce(expect, stage, sdk, id);
     } finally {
       child?.kill('SIGKILL');
