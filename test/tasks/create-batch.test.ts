@@ -239,9 +239,10 @@ describe('a batch of tasks', () => {
       let sent = 0;
       const query = async <T>(text: string, values: readonly unknown[] = []): Promise<T[]> => {
         sent += 1;
-        if (sent > 1) return db.query<T>(text, values);
+        if (sent > 1) return db.query<T>(text, values, 'long'); // until both are seen to wait
         const lost = await db.pool.connect();
         lost.on('error', () => undefined);
+        await lost.query(`set lock_timeout = 0; set statement_timeout = 0; set client_connection_check_interval = 0`);
         lost.query(text, [...values]).catch(() => undefined);
         await until('the call waits', 60_000, async () => (await waiting(db)) === 1);
         lost.release(new Error('gone')); // the server will notice once it has committed
@@ -250,9 +251,11 @@ describe('a batch of tasks', () => {
       const tasks = Array.from({ length: count }, () => taskOf(client));
       const created = creates(withDb(service.app, { ...db, query }), tasks);
       created.catch(() => undefined); // it is looked at below, unless the wait for it fails
-      await until('both wait', 60_000, async () => (await waiting(db)) === 2);
-      await blocker.query('rollback');
-      blocker.release();
+      try {
+        await until('both wait', 60_000, async () => (await waiting(db)) === 2);
+      } finally {
+        blocker.release(true); // which ends its transaction
+      }
       expect(outcomes(await created)).toEqual(Array(count).fill('created'));
       expect(sent).toBe(2);
       expect(await counts(client)).toEqual({ tasks: count, jobs: count, entries: count });
