@@ -141,7 +141,8 @@ async function plantAll(trees, cluster, mutants) {
 async function main() {
   if (!hasTests(root)) return 1;
   const values = readOptions({ only: { type: 'string', multiple: true }, jobs: { type: 'string', default: '2' } });
-  const mutants = plantable(readMutants(values.only));
+  const rows = readMutants(values.only);
+  const mutants = plantable(rows);
   if (mutants.length === 0) return 1;
   const started = Date.now();
   const jobs = Math.min(Number(values.jobs), mutants.length);
@@ -154,7 +155,12 @@ async function main() {
     const survived = results.filter(({ result }) => result !== 'caught');
     for (const { row, result, file } of survived) console.log(`${result}: ${row} (${file})`);
     const minutes = ((Date.now() - started) / 60_000).toFixed(1);
-    console.log(`${results.length - survived.length} caught, ${survived.length} survived (${minutes} min)`);
+    const counts = [
+      `${results.length - survived.length} caught`,
+      `${survived.length} survived`,
+      `${rows.length - mutants.length} skipped`,
+    ];
+    console.log(`${counts.join(', ')} (${minutes} min)`);
     return survived.length === 0 && results.length === mutants.length ? 0 : 1;
   } finally {
     await cluster.stop();
