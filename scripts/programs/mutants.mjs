@@ -17,7 +17,9 @@ import { hasTests, pinnedNode } from '../setup-process.mjs';
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const node = pinnedNode(root);
 
-/** A run that hangs is ended; its test had 30 s. The one of all tests takes a minute where nothing else runs. */
+/** A fault may make its test wait for what never comes: it has failed then. Without a fault none takes longer than this. */
+const test_ms_max = 45_000;
+/** A run that hangs is ended. The one of all tests takes a minute where nothing else runs. */
 const run_ms_max = 120_000;
 const proof_ms_max = 1_200_000;
 
@@ -59,12 +61,13 @@ async function startCluster() {
 }
 
 /** Runs tests in `tree` and resolves to what vitest reports of each, and its output if it reports nothing. */
-function runTests(tree, cluster, files, { limit_ms, pattern }) {
+function runTests(tree, cluster, files, { limit_ms, pattern, test_limit_ms }) {
   const report = join(tree, 'report.json');
   rmSync(report, { force: true });
   const args = ['run', '--config', 'test/vitest.config.ts', '--project', '!unit'];
   args.push('--reporter=json', `--outputFile=${report}`, ...files);
   if (pattern !== undefined) args.push('-t', pattern);
+  if (test_limit_ms !== undefined) args.push(`--testTimeout=${test_limit_ms}`);
   const env = { ...process.env, MEDLEY_TEST_CLUSTER: cluster.url };
   return new Promise((resolve) => {
     const child = spawn(node, ['test/node_modules/vitest/vitest.mjs', ...args], {
@@ -94,7 +97,8 @@ async function plant(tree, cluster, mutant) {
   const takeOut = plantFault(tree, mutant);
   try {
     const pattern = `(^| )${mutant.row.replaceAll('.', '\\.')} `;
-    const { tests } = await runTests(tree, cluster, [mutant.test], { limit_ms: run_ms_max, pattern });
+    const limits = { limit_ms: run_ms_max, test_limit_ms: test_ms_max };
+    const { tests } = await runTests(tree, cluster, [mutant.test], { ...limits, pattern });
     const own = tests.filter(({ title }) => title.startsWith(`${mutant.row} `));
     if (own.some(({ status }) => status === 'failed')) return 'caught';
     return own.some(({ status }) => status === 'passed') ? 'survived' : 'no test ran';
